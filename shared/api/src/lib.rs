@@ -1,0 +1,1 @@
+//! Collie's HTTP API: routes, problem documents, the authentication port.

@@ -1,0 +1,2 @@
+//! `collie`: the whole system in one process, and its command line.
+fn main() {}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+pub mod error;
+pub mod event;
+pub mod files;
+pub mod id;
+pub mod item;
+pub mod mr;
+pub mod policy;
+pub mod queue;
+pub mod time;

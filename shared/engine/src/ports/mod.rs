@@ -1,0 +1,13 @@
+//! The ports of the use cases: what they need from the world, in their own words.
+
+mod archive;
+mod clock;
+mod forge;
+mod items;
+mod wakes;
+
+pub use archive::{Archive, Stored};
+pub use clock::{Clock, Ids};
+pub use forge::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Tree};
+pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
+pub use wakes::Wakes;

@@ -1,0 +1,1 @@
+//! The forge port over GitLab's REST API.

@@ -1,0 +1,1 @@
+//! A model of GitLab behind real HTTP, for tests and demonstrations.

@@ -1,0 +1,1 @@
+//! Scenarios, crash enumeration and models over the whole of Collie.
