@@ -1,1 +1,8 @@
-//! The item store on DynamoDB, and the same store in memory.
+#![doc = include_str!("../README.md")]
+
+mod companion;
+mod key;
+pub mod memory;
+mod pack;
+mod row;
+pub mod units;
