@@ -3,12 +3,14 @@
 //! A row is a JSON object here; [`crate::units`] measures it and the DynamoDB adapter turns it into attribute values.
 
 use crate::key;
+use crate::schema::TTL_ATTRIBUTE;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
-use collie_core::item::{AuditEntry, Dimension, InboxEntry, Item};
+use collie_core::item::{AuditEntry, Dimension, InboxEntry, Item, TimelineEntry};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// A row without its key.
 pub(crate) type Row = Map<String, Value>;
@@ -78,6 +80,9 @@ const AUDIT: Names = &[
     ("metadata", "m"),
 ];
 
+/// How long a timeline is kept.
+const TIMELINE_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
 /// The attribute that puts an item into the list index.
 pub(crate) const LIST_PROJECT: &str = "list_project";
 
@@ -138,6 +143,13 @@ pub(crate) fn read<T: DeserializeOwned>(row: Row) -> Result<T, Failure> {
 /// A plain value as a row.
 pub(crate) fn of<T: Serialize>(value: &T) -> Row {
     object(json(value))
+}
+
+/// The row of a timeline entry, which expires.
+pub(crate) fn of_timeline(entry: &TimelineEntry) -> Row {
+    let mut row = of(entry);
+    row.insert(TTL_ATTRIBUTE.into(), (entry.at.after(TIMELINE_KEPT).as_millis() / 1000).into());
+    row
 }
 
 type Lookup = fn(Names, &str) -> Option<&'static str>;

@@ -95,7 +95,7 @@ pub(crate) fn of_rows(rows: &[Companion]) -> u32 {
 
 /// Units of a timeline entry.
 pub(crate) fn of_timeline(id: &ItemId, entry: &TimelineEntry) -> u32 {
-    of_size(row_size(&Key::log(id, entry), &row::of(entry)))
+    of_size(row_size(&Key::log(id, entry), &row::of_timeline(entry)))
 }
 
 fn doubled(item: u32, others: &[Companion]) -> u32 {
