@@ -1,0 +1,96 @@
+//! The requests Collie makes, as messages and the classification name them.
+
+use reqwest::Method;
+use std::fmt;
+
+/// One kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Call {
+    Project,
+    CurrentUser,
+    Branch,
+    Tree,
+    Commit,
+    MergeBase,
+    Compare,
+    CreateCommit,
+    DeleteBranch,
+    MergeRequest,
+    OpenMergeRequests,
+    OpenMergeRequest,
+    EditMergeRequest,
+    Merge,
+    Approvals,
+    Notes,
+    AddNote,
+    EditNote,
+    Jobs,
+}
+
+impl Call {
+    /// Every call.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 19] = [
+        Self::Project,
+        Self::CurrentUser,
+        Self::Branch,
+        Self::Tree,
+        Self::Commit,
+        Self::MergeBase,
+        Self::Compare,
+        Self::CreateCommit,
+        Self::DeleteBranch,
+        Self::MergeRequest,
+        Self::OpenMergeRequests,
+        Self::OpenMergeRequest,
+        Self::EditMergeRequest,
+        Self::Merge,
+        Self::Approvals,
+        Self::Notes,
+        Self::AddNote,
+        Self::EditNote,
+        Self::Jobs,
+    ];
+
+    /// The HTTP method.
+    pub(crate) const fn method(self) -> Method {
+        match self {
+            Self::CreateCommit | Self::OpenMergeRequest | Self::AddNote => Method::POST,
+            Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
+            Self::DeleteBranch => Method::DELETE,
+            _ => Method::GET,
+        }
+    }
+
+    /// Whether it may change something, so that a lost answer leaves doubt.
+    pub(crate) fn is_write(self) -> bool {
+        self.method() != Method::GET
+    }
+
+    /// The route, for people.
+    const fn route(self) -> &'static str {
+        match self {
+            Self::Project => "/projects/:path",
+            Self::CurrentUser => "/user",
+            Self::Branch | Self::DeleteBranch => "…/repository/branches/:branch",
+            Self::Tree => "…/repository/tree",
+            Self::Commit => "…/repository/commits/:sha",
+            Self::MergeBase => "…/repository/merge_base",
+            Self::Compare => "…/repository/compare",
+            Self::CreateCommit => "…/repository/commits",
+            Self::MergeRequest | Self::EditMergeRequest => "…/merge_requests/:iid",
+            Self::OpenMergeRequests | Self::OpenMergeRequest => "…/merge_requests",
+            Self::Merge => "…/merge_requests/:iid/merge",
+            Self::Approvals => "…/merge_requests/:iid/approvals",
+            Self::Notes | Self::AddNote => "…/merge_requests/:iid/notes",
+            Self::EditNote => "…/merge_requests/:iid/notes/:id",
+            Self::Jobs => "…/pipelines/:id/jobs",
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method(), self.route())
+    }
+}

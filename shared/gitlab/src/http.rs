@@ -1,0 +1,97 @@
+//! One request and its answer: credential, concurrency, time and size bounds. Nothing here knows what an answer means.
+
+use crate::call::Call;
+use crate::connection::private_token;
+use crate::error::{lost, oversized, unreadable};
+use crate::limits::MAX_ERROR_BYTES;
+use crate::scope::Scope;
+use collie_core::error::Failure;
+use collie_engine::cost;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// An answer, whatever its status.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// Reads the answer to a call that succeeded.
+    pub(crate) fn decode<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| unreadable(call, self.status.as_u16(), &error))
+    }
+
+    /// The body as text.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+}
+
+impl Scope<'_> {
+    /// Sends one request and reads its answer.
+    pub(crate) async fn exchange(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<Reply, Failure> {
+        let request = self.request(call, url, body)?;
+        let permit = self.host.permits.acquire().await;
+        let _permit = permit.map_err(|_| Failure::bug("the semaphore of a host is closed"))?;
+        cost::gitlab_call();
+        let response = request.send().await.map_err(|error| lost(call, &error))?;
+        tracing::debug!(host = self.name, %call, status = response.status().as_u16(), "GitLab answered");
+        self.receive(call, response).await
+    }
+
+    fn request(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<RequestBuilder, Failure> {
+        let token = private_token(self.token).ok_or_else(|| Failure::bug("a token fits no header"))?;
+        let request = self.gitlab.client.request(call.method(), url).timeout(self.timeout(call));
+        let request = request.header("private-token", token).header(ACCEPT, "application/json");
+        Ok(match body {
+            Some(body) => request.header(CONTENT_TYPE, "application/json").body(body),
+            None => request,
+        })
+    }
+
+    fn timeout(&self, call: Call) -> Duration {
+        let limits = &self.gitlab.limits;
+        if call == Call::CreateCommit { limits.commit_timeout } else { limits.read_timeout }
+    }
+
+    async fn receive(&self, call: Call, mut response: Response) -> Result<Reply, Failure> {
+        let status = response.status();
+        let headers = std::mem::take(response.headers_mut());
+        let body = if status.is_success() {
+            whole_body(call, response, self.gitlab.limits.max_answer_bytes).await?
+        } else {
+            start_of_body(response).await
+        };
+        Ok(Reply { status, headers, body })
+    }
+}
+
+async fn whole_body(call: Call, mut response: Response, bound: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| lost(call, &error))? {
+        if body.len() + chunk.len() > bound {
+            return Err(oversized(call, bound));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// As much of an error's body as can be had: the status already says what it means.
+async fn start_of_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() >= MAX_ERROR_BYTES {
+            break;
+        }
+    }
+    body.truncate(MAX_ERROR_BYTES);
+    body
+}

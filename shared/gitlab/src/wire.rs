@@ -1,0 +1,243 @@
+//! GitLab's answers, reduced to the fields that are used, and their translation. Unknown fields and words are let pass.
+
+use collie_core::id::{JobId, MrIid, NoteId, PipelineId, ProjectId, Sha, UserId};
+use collie_core::mr::view;
+use collie_core::time::Timestamp;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct MergeRequest {
+    iid: MrIid,
+    state: State,
+    #[serde(default)]
+    draft: bool,
+    title: String,
+    description: Option<String>,
+    #[serde(default)]
+    labels: Vec<String>,
+    source_branch: String,
+    target_branch: String,
+    /// None where the source project was deleted.
+    pub(crate) source_project_id: Option<ProjectId>,
+    sha: Option<Sha>,
+    #[serde(default)]
+    detailed_merge_status: String,
+    #[serde(default)]
+    has_conflicts: bool,
+    /// Missing counts as unresolved: the careful reading.
+    #[serde(default)]
+    blocking_discussions_resolved: bool,
+    /// Rows of lists have none.
+    head_pipeline: Option<Pipeline>,
+    merge_error: Option<String>,
+    /// Rows of lists have none.
+    user: Option<Rights>,
+    author: Option<User>,
+    #[serde(default)]
+    web_url: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Opened,
+    Closed,
+    Merged,
+    Locked,
+}
+
+#[derive(Debug, Deserialize)]
+struct Rights {
+    can_merge: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct User {
+    id: UserId,
+}
+
+#[derive(Debug, Deserialize)]
+struct Pipeline {
+    id: PipelineId,
+    #[serde(rename = "ref")]
+    git_ref: String,
+    sha: Sha,
+    status: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Job {
+    id: JobId,
+    name: String,
+    #[serde(default)]
+    stage: String,
+    status: String,
+    #[serde(default)]
+    allow_failure: bool,
+    failure_reason: Option<String>,
+    finished_at: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Branch {
+    commit: Id,
+    #[serde(default)]
+    protected: bool,
+    #[serde(default)]
+    default: bool,
+}
+
+/// Anything of which only the commit id matters.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Id {
+    pub(crate) id: Sha,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Commit {
+    id: Sha,
+    parent_ids: Vec<Sha>,
+    message: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TreeEntry {
+    id: String,
+    path: String,
+    #[serde(rename = "type")]
+    kind: String,
+    mode: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Compare {
+    diffs: Vec<Diff>,
+    #[serde(default)]
+    compare_timeout: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Diff {
+    old_path: String,
+    new_path: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Approvals {
+    /// Only paid tiers say.
+    pub(crate) approvals_left: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Note {
+    id: NoteId,
+    author: Option<User>,
+    body: String,
+    #[serde(default)]
+    pub(crate) system: bool,
+}
+
+/// The id of an author whom GitLab does not name.
+const NOBODY: UserId = UserId(0);
+
+fn author(user: Option<User>) -> UserId {
+    user.map_or(NOBODY, |user| user.id)
+}
+
+impl From<MergeRequest> for view::MergeRequest {
+    fn from(mr: MergeRequest) -> Self {
+        Self {
+            iid: mr.iid,
+            state: mr.state.into(),
+            draft: mr.draft,
+            title: mr.title,
+            description: mr.description.unwrap_or_default(),
+            labels: mr.labels,
+            source_branch: mr.source_branch,
+            target_branch: mr.target_branch,
+            sha: mr.sha,
+            detailed_merge_status: mr.detailed_merge_status,
+            has_conflicts: mr.has_conflicts,
+            discussions_resolved: mr.blocking_discussions_resolved,
+            head_pipeline: mr.head_pipeline.map(Into::into),
+            merge_error: mr.merge_error,
+            can_merge: mr.user.and_then(|user| user.can_merge),
+            author: author(mr.author),
+            web_url: mr.web_url,
+        }
+    }
+}
+
+impl From<State> for view::State {
+    fn from(state: State) -> Self {
+        match state {
+            State::Opened => Self::Opened,
+            State::Closed => Self::Closed,
+            State::Merged => Self::Merged,
+            State::Locked => Self::Locked,
+        }
+    }
+}
+
+impl From<Pipeline> for view::Pipeline {
+    fn from(pipeline: Pipeline) -> Self {
+        Self { id: pipeline.id, git_ref: pipeline.git_ref, sha: pipeline.sha, status: pipeline.status }
+    }
+}
+
+impl From<Job> for view::Job {
+    fn from(job: Job) -> Self {
+        Self {
+            id: job.id,
+            name: job.name,
+            stage: job.stage,
+            status: job.status,
+            allow_failure: job.allow_failure,
+            failure_reason: job.failure_reason,
+            finished_at: job.finished_at.as_deref().and_then(Timestamp::parse),
+        }
+    }
+}
+
+impl From<Branch> for view::Branch {
+    fn from(branch: Branch) -> Self {
+        Self { sha: branch.commit.id, protected: branch.protected, default: branch.default }
+    }
+}
+
+impl From<Commit> for view::Commit {
+    fn from(commit: Commit) -> Self {
+        Self { sha: commit.id, parents: commit.parent_ids, message: commit.message }
+    }
+}
+
+impl From<TreeEntry> for view::TreeEntry {
+    fn from(entry: TreeEntry) -> Self {
+        let kind = match (entry.kind.as_str(), entry.mode.as_str()) {
+            ("tree", _) => view::EntryKind::Directory,
+            ("commit", _) | (_, "160000") => view::EntryKind::Submodule,
+            (_, "120000") => view::EntryKind::Symlink,
+            (_, mode) => view::EntryKind::File { executable: mode == "100755" },
+        };
+        Self { path: entry.path, id: entry.id, kind }
+    }
+}
+
+impl From<Compare> for view::ChangedPaths {
+    /// A diff whose text was left out (`collapsed`, `too_large`) still names its paths; only an overflow hides some.
+    fn from(compare: Compare) -> Self {
+        if compare.compare_timeout {
+            return Self::Truncated;
+        }
+        let mut paths: Vec<_> = compare.diffs.into_iter().flat_map(|diff| [diff.old_path, diff.new_path]).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        Self::Complete(paths)
+    }
+}
+
+impl From<Note> for view::Note {
+    fn from(note: Note) -> Self {
+        Self { id: note.id, author: author(note.author), body: note.body }
+    }
+}
