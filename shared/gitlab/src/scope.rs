@@ -12,6 +12,7 @@ use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::HashSet;
 
 /// A host, a credential and a route prefix.
 pub(crate) struct Scope<'a> {
@@ -57,16 +58,18 @@ impl<'a> Scope<'a> {
         self.send(call, url, None).await?.decode(call)
     }
 
-    /// Reads all pages of a list.
+    /// Reads all pages of a list; one that is too long or comes back to where it was is an error, never cut short.
     pub(crate) async fn rows<T: DeserializeOwned>(&self, call: Call, mut url: Url) -> Result<Vec<T>, Failure> {
         url.query_pairs_mut().append_pair("per_page", PAGE_ROWS);
         let mut rows = Vec::new();
+        let mut seen = HashSet::new();
         for _ in 0..self.gitlab.limits.max_pages {
             let reply = self.send(call, url.clone(), None).await?;
             rows.extend(reply.decode::<Vec<T>>(call)?);
-            match pages::next(&reply.headers) {
-                Some(cursor) => pages::turn(&mut url, &cursor),
-                None => return Ok(rows),
+            let Some(cursor) = pages::next(&reply.headers) else { return Ok(rows) };
+            pages::turn(&mut url, &cursor);
+            if !seen.insert(cursor) {
+                return Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: the pages go in a circle")));
             }
         }
         let limit = self.gitlab.limits.max_pages;

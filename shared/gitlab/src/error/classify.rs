@@ -66,7 +66,7 @@ fn bad_request(call: Call, body: &ErrorBody) -> Verdict {
             (Class::Transient { answered: true }, codes::BRANCH_NOT_VISIBLE)
         }
         Call::Branch if body.origin == Origin::Application => (Class::Rejected, codes::BAD_BRANCH_NAME),
-        Call::MergeBase if body.text.starts_with("Could not find ref") => GONE,
+        Call::MergeBase if body.text.contains("Could not find ref") => GONE,
         _ if call.is_write() => REFUSED,
         _ => BUG,
     }

@@ -125,6 +125,8 @@ fn credentials_and_absence() {
         (Call::DeleteBranch, 400, message("Failed to remove branch"), Class::Rejected, "forge_refused"),
         (Call::Branch, 400, message("The branch refname is invalid"), Class::Rejected, "bad_branch_name"),
         (Call::MergeBase, 400, message("Could not find ref: x"), Class::Gone, "forge_gone"),
+        (Call::MergeBase, 400, message("400 Bad request - Could not find refs: x, y"), Class::Gone, "forge_gone"),
+        (Call::MergeBase, 400, message("Provide at least 2 refs"), Class::Bug, "forge_unclassified"),
         (Call::Compare, 404, message("404 Ref Not Found"), Class::Gone, "forge_gone"),
         (Call::Compare, 400, r#"{"error":"from is missing"}"#.to_owned(), Class::Bug, "forge_unclassified"),
         (Call::Jobs, 405, r#"{"error":"Offset pagination has a maximum allowed offset"}"#.to_owned(), Class::Rejected, "too_many_pages"),
