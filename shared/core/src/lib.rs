@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+pub mod decision;
 pub mod error;
 pub mod event;
 pub mod files;
 pub mod id;
 pub mod item;
 pub mod mr;
+pub mod outcome;
 pub mod policy;
 pub mod queue;
 pub mod time;
+pub mod upsert;

@@ -55,6 +55,12 @@ impl Phase {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Whether a new submission begins a new life.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled)
+    }
 }
 
 /// How a terminal item ended.

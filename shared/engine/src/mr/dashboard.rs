@@ -1,0 +1,64 @@
+//! `post_dashboard`: one note per item, found again by its hidden marker and our author id, edited in place.
+
+use super::Work;
+use crate::execute::Stop;
+use collie_core::error::Class;
+use collie_core::id::{MrIid, NoteId};
+use collie_core::item::Dimension;
+use collie_core::mr::facts::NoteRef;
+use collie_core::mr::{dashboard, dims};
+use collie_core::outcome::Outcome;
+
+impl Work<'_, '_> {
+    pub(super) async fn post_dashboard(&mut self) -> Result<Outcome, Stop> {
+        let done = |summary: &str| Outcome::progress(summary).with(dims::dashboard(), Dimension::done());
+        let Some(iid) = self.facts.mr.as_ref().map(|mr| mr.iid) else { return Ok(done("no merge request to note on")) };
+        let text = dashboard::render(self.item(), &self.facts);
+        let says = dashboard::digest(&text);
+        let known = self.facts.note.clone().unwrap_or_default();
+        if known.id.is_some() && known.says == says {
+            return Ok(done("the note is up to date"));
+        }
+        let id = match known.id {
+            Some(id) => self.edit(iid, id, &text).await?,
+            None if known.epoch == Some(self.item().lease_epoch) => self.post(iid, &text).await?,
+            None => match self.find(iid).await? {
+                Some(id) => self.edit(iid, id, &text).await?,
+                None => self.post(iid, &text).await?,
+            },
+        };
+        self.facts.note = Some(NoteRef { id: Some(id), epoch: None, says });
+        Ok(done("the note shows the item's state"))
+    }
+
+    /// A note that was deleted is posted anew.
+    async fn edit(&mut self, iid: MrIid, id: NoteId, text: &str) -> Result<NoteId, Stop> {
+        self.run.before_write().await?;
+        match self.forge().edit_note(&self.at, iid, id, text).await {
+            Ok(()) => Ok(id),
+            Err(failure) if failure.class == Class::Gone => self.post(iid, text).await,
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// From the moment a post may have happened, the note is looked for before another is made.
+    async fn post(&mut self, iid: MrIid, text: &str) -> Result<NoteId, Stop> {
+        self.run.before_write().await?;
+        self.facts.note = Some(NoteRef::default());
+        match self.forge().add_note(&self.at, iid, text).await {
+            Ok(note) => Ok(note.id),
+            Err(failure) if failure.is_indeterminate() => match self.find(iid).await? {
+                Some(id) => Ok(id),
+                None => Err(super::ensure::unanswered(&failure).into()),
+            },
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn find(&self, iid: MrIid) -> Result<Option<NoteId>, Stop> {
+        let marker = dashboard::marker(self.item());
+        let author = self.facts.mr.as_ref().map(|mr| mr.author);
+        let notes = self.forge().notes(&self.at, iid).await?;
+        Ok(notes.into_iter().find(|note| Some(note.author) == author && note.body.contains(&marker)).map(|note| note.id))
+    }
+}

@@ -1,0 +1,72 @@
+//! `check_empty_diff`: ends an item whose target already holds everything it wants.
+
+use super::Work;
+use crate::execute::Stop;
+use crate::ports::MrEdit;
+use collie_core::item::{Dimension, ResultKind};
+use collie_core::mr::view::{MergeRequest, State};
+use collie_core::mr::{dims, tree};
+use collie_core::outcome::{End, Outcome, RECHECK};
+
+impl Work<'_, '_> {
+    pub(super) async fn check_empty_diff(&mut self) -> Result<Outcome, Stop> {
+        if self.facts.emptied || self.target_holds_all().await? {
+            let mr = match self.facts.mr.as_ref().map(|mr| mr.iid) {
+                Some(iid) => self.forge().merge_request(&self.at, iid).await?,
+                None => None,
+            };
+            if let Some(ended) = mr.as_ref().and_then(|mr| self.ended(mr)) {
+                return Ok(ended);
+            }
+            return self.end_empty(mr).await;
+        }
+        let later = Dimension::deferred(self.now().after(RECHECK), "regular check for an empty diff");
+        Ok(Outcome::progress("the diff is not empty").with(dims::empty_check(), later))
+    }
+
+    async fn target_holds_all(&mut self) -> Result<bool, Stop> {
+        let Some(target) = self.forge().branch(&self.at, &self.item().target).await? else { return Ok(false) };
+        let (_, content) = self.content().await?;
+        let listing = self.listing(&target.sha, tree::directories(&content.actions)).await?;
+        Ok(tree::plan(&content.actions, &listing).is_ok_and(|plan| plan.pending.is_empty()))
+    }
+
+    /// Ends the item without a change. What Collie made is put away: its merge request is closed with one note, else its
+    /// branch is deleted, if its head is still Collie's.
+    pub(super) async fn end_empty(&mut self, mr: Option<MergeRequest>) -> Result<Outcome, Stop> {
+        if !self.facts.emptied && (mr.is_some() || !self.facts.builds.is_empty()) {
+            self.facts.emptied = true;
+            self.run.record_intent(self.facts.document()).await?;
+        }
+        match mr {
+            Some(mr) if mr.state == State::Opened => self.close_empty(&mr).await?,
+            Some(_) => {}
+            None => self.delete_own_branch().await?,
+        }
+        let summary = format!("{:?} already holds everything", self.item().target);
+        Ok(Outcome::progress(summary).ending(End::Completed(ResultKind::NoChange)))
+    }
+
+    async fn close_empty(&mut self, mr: &MergeRequest) -> Result<(), Stop> {
+        self.run.before_write().await?;
+        let edit = MrEdit { close: Some(true), ..MrEdit::default() };
+        self.forge().edit_merge_request(&self.at, mr.iid, &edit).await?;
+        let text = "Collie has closed this merge request: the target branch already holds everything it would change.";
+        if let Err(failure) = self.forge().add_note(&self.at, mr.iid, text).await {
+            tracing::warn!(code = failure.code, "the note on the empty merge request was not posted");
+        }
+        Ok(())
+    }
+
+    async fn delete_own_branch(&mut self) -> Result<(), Stop> {
+        if self.facts.builds.is_empty() {
+            return Ok(());
+        }
+        let branch = self.forge().branch(&self.at, self.source_branch()).await?;
+        if branch.is_some_and(|branch| self.facts.has_made(&branch.sha)) {
+            self.run.before_write().await?;
+            self.forge().delete_branch(&self.at, self.source_branch()).await?;
+        }
+        Ok(())
+    }
+}

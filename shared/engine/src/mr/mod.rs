@@ -1,0 +1,170 @@
+//! The executors of the `mr` type: each performs one action on GitLab and says what it learned.
+//!
+//! Persist, act, record: an intent is in the row before a commit is pushed, and what became of a write without an answer is
+//! read back. What was learned is kept even where the action failed.
+
+mod branch;
+mod close;
+mod dashboard;
+mod empty;
+mod ensure;
+mod reconcile;
+mod retry_ci;
+
+use crate::execute::{Run, Stop};
+use crate::item_type::ItemType;
+use crate::ports::{Forge, ProjectRef};
+use async_trait::async_trait;
+use collie_core::decision::{Action, Decision};
+use collie_core::error::Failure;
+use collie_core::event::Event;
+use collie_core::item::{Content, Dimension, DimensionKey, Item, ResultKind};
+use collie_core::mr::events::{self, Effect};
+use collie_core::mr::facts::Facts;
+use collie_core::mr::tree::{self, Listing};
+use collie_core::mr::view::{MergeRequest, State};
+use collie_core::mr::wanted::{ProjectRules, Wanted};
+use collie_core::mr::{decide, dims};
+use collie_core::outcome::{End, Outcome};
+use collie_core::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The `mr` item type.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MrType;
+
+#[async_trait]
+impl ItemType for MrType {
+    fn seed(&self, now: Timestamp) -> BTreeMap<DimensionKey, Dimension> {
+        dims::seed(now)
+    }
+
+    fn decide(&self, item: &Item, now: Timestamp) -> Result<Decision, Failure> {
+        decide::decide(item, now)
+    }
+
+    fn concerns(&self, item: &Item, event: &Event) -> Result<bool, Failure> {
+        Ok(events::effect(item, event)? != Effect::None)
+    }
+
+    fn apply_inbox(&self, item: &Item) -> Result<Item, Failure> {
+        events::apply_inbox(item)
+    }
+
+    fn look_again(&self) -> DimensionKey {
+        dims::reconcile()
+    }
+
+    fn dimension_of(&self, action: Action) -> DimensionKey {
+        decide::dimension_of(action)
+    }
+
+    fn has_more(&self, item: &Item) -> Result<bool, Failure> {
+        Ok(!Facts::of(item)?.latest().is_some_and(|build| build.is_of(item)))
+    }
+
+    async fn execute(&self, action: Action, run: &mut Run<'_>) -> Option<Result<Outcome, Stop>> {
+        let mut work = match Work::begin(run) {
+            Ok(work) => work,
+            Err(failure) => return Some(Err(failure.into())),
+        };
+        let done = match action {
+            decide::CLOSE => work.close().await,
+            decide::ENSURE_MR => work.ensure_mr().await,
+            decide::POST_DASHBOARD => work.post_dashboard().await,
+            decide::RETRY_CI_JOBS => work.retry_ci_jobs(),
+            decide::CHECK_EMPTY_DIFF => work.check_empty_diff().await,
+            decide::RECONCILE_MR => work.reconcile_mr().await,
+            _ => return None,
+        };
+        Some(work.finish(action, done).await)
+    }
+}
+
+/// One action at work: the run, and what is known so far.
+struct Work<'w, 'e> {
+    run: &'w mut Run<'e>,
+    facts: Facts,
+    wanted: Wanted,
+    at: ProjectRef,
+    rules: ProjectRules,
+    content: Option<(u64, Content)>,
+}
+
+impl<'w, 'e> Work<'w, 'e> {
+    fn begin(run: &'w mut Run<'e>) -> Result<Self, Failure> {
+        let project = run.project()?;
+        let (at, rules) = (project.at.clone(), project.rules.clone());
+        let (facts, wanted) = (Facts::of(run.item())?, run.item().wanted.read()?);
+        Ok(Self { run, facts, wanted, at, rules, content: None })
+    }
+
+    /// Keeps what was learned, whatever became of the action.
+    async fn finish(self, action: Action, done: Result<Outcome, Stop>) -> Result<Outcome, Stop> {
+        match done {
+            Ok(outcome) => Ok(outcome.knowing(self.facts.document())),
+            Err(Stop::Failed(failure)) => {
+                self.run.share_wait(&failure).await?;
+                Ok(self.run.outcome_of(failure, action).knowing(self.facts.document()))
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn item(&self) -> &Item {
+        self.run.item()
+    }
+
+    fn forge(&self) -> &'e dyn Forge {
+        self.run.ports().forge.as_ref()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.run.now()
+    }
+
+    fn source_branch(&self) -> &str {
+        &self.run.item().branch.source_branch
+    }
+
+    /// The newest content and its revision, read once.
+    async fn content(&mut self) -> Result<(u64, Content), Failure> {
+        if self.content.is_none() {
+            self.content = Some(self.run.engine().latest_content(self.run.item()).await?);
+        }
+        self.content.clone().ok_or_else(|| Failure::bug("content was just read"))
+    }
+
+    /// Lists directories at a commit; of a missing one also its parents, to see what stands in its way.
+    async fn listing(&self, at: &collie_core::id::Sha, directories: BTreeSet<String>) -> Result<Listing, Failure> {
+        let (mut listing, mut todo) = (Listing::new(), directories);
+        while let Some(directory) = todo.pop_first() {
+            if listing.contains_key(&directory) {
+                continue;
+            }
+            let rows = self.forge().tree(&self.at, at, &directory).await?;
+            if rows.is_none() && !directory.is_empty() {
+                todo.insert(tree::parent(&directory).to_owned());
+            }
+            listing.insert(directory, rows);
+        }
+        Ok(listing)
+    }
+
+    /// What it means for the item that its merge request is merged, or was closed by someone else.
+    fn ended(&self, mr: &MergeRequest) -> Option<Outcome> {
+        match mr.state {
+            State::Opened | State::Locked => None,
+            State::Merged => Some(merged(mr)),
+            State::Closed => {
+                let summary = format!("!{} was closed by someone else", mr.iid);
+                Some(Outcome::progress(summary).ending(End::Cancelled(ResultKind::Closed)))
+            }
+        }
+    }
+}
+
+fn merged(mr: &MergeRequest) -> Outcome {
+    let head = mr.sha.as_ref().map_or("an unknown head", |sha| sha.short());
+    Outcome::progress(format!("!{} is merged at {head}", mr.iid)).ending(End::Completed(ResultKind::Merged))
+}

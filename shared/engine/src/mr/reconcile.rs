@@ -1,0 +1,289 @@
+//! `reconcile_mr`: reads the merge request, corrects what drifted, says what is missing, merges what may be merged (DDR-46).
+//!
+//! One `GET` feeds all cheap checks. Upholds INV-2: the merge call takes a ticket that only the gate issues. A merge that was
+//! refused or had no answer is read again before anything is concluded. What cannot be decided yet is looked at on a short
+//! schedule, everything else after half an hour or at the next hook (INV-10).
+
+use super::{Work, merged};
+use crate::execute::Stop;
+use crate::ports::MergeOptions;
+use collie_core::error::{Class, Failure};
+use collie_core::item::{BlockedReason, Dimension, ResultKind};
+use collie_core::mr::events::{FailedJob, failed_jobs};
+use collie_core::mr::facts::{BLOCKERS_KEPT, Blocker, PipelineRef, Rebuilds};
+use collie_core::mr::gate::{self, Conditions, Gate};
+use collie_core::mr::ownership::Ownership;
+use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::view::{MergeRequest, State};
+use collie_core::mr::wanted::OnConflict;
+use collie_core::mr::{dashboard, dims, tree};
+use collie_core::outcome::{Block, Outcome, RECHECK};
+use std::time::Duration;
+
+/// Rebuilds on one target head before the item is blocked.
+const MAX_REBUILDS: u32 = 3;
+/// Reads in a row that may find GitLab checking before the schedule gets as slow as any other wait.
+const MAX_RECHECKS: u32 = 12;
+/// The longest wait between two such reads.
+const RECHECK_CAP: Duration = Duration::from_secs(60);
+
+impl Work<'_, '_> {
+    pub(super) async fn reconcile_mr(&mut self) -> Result<Outcome, Stop> {
+        let Some(iid) = self.facts.mr.as_ref().map(|mr| mr.iid) else { return self.reconcile_branch().await };
+        let mr = self.forge().merge_request(&self.at, iid).await?;
+        let mr = mr.ok_or_else(|| Failure::new(Class::Gone, "merge_request_gone", format!("merge request !{iid} has vanished")))?;
+        if let Some(ended) = self.ended(&mr) {
+            self.show_end(&mr).await;
+            return Ok(ended);
+        }
+        if let Some(outcome) = self.check_head(&mr).await? {
+            return Ok(outcome);
+        }
+        let mr = self.edit_to_fit(mr).await?;
+        self.link(&mr).await?;
+        self.note_pipeline(&mr);
+        if let Some(outcome) = self.list_failed_jobs(&mr).await? {
+            return Ok(outcome);
+        }
+        if gate::wants_rebuild(&mr) {
+            return self.answer_conflict(&mr).await;
+        }
+        self.judge(mr).await
+    }
+
+    /// Blocked before there was a merge request: looks whether the cause is gone.
+    async fn reconcile_branch(&mut self) -> Result<Outcome, Stop> {
+        let target = self.forge().branch(&self.at, &self.item().target).await?;
+        let head = self.forge().branch(&self.at, self.source_branch()).await?;
+        if let Some(head) = head.filter(|_| target.is_some()) {
+            let judged = self.judge_head(&head.sha).await?;
+            if let Ownership::Foreign(why) = judged.ownership {
+                return self.foreign(&head.sha, why).await;
+            }
+        }
+        Ok(Outcome::progress("what blocked the item is gone")
+            .with(dims::mr(), Dimension::needed())
+            .with(dims::reconcile(), self.in_half_an_hour())
+            .blocking(Block::Clear))
+    }
+
+    /// None where the head is the one on record; otherwise what its owner means for the item.
+    async fn check_head(&mut self, mr: &MergeRequest) -> Result<Option<Outcome>, Stop> {
+        let known = |sha| Some(sha) == self.facts.verified_head() && self.facts.current(self.item()).is_some();
+        if mr.sha.as_ref().is_some_and(known) {
+            return Ok(None);
+        }
+        let Some(branch) = self.forge().branch(&self.at, self.source_branch()).await? else {
+            return Ok(Some(self.rebuild("the source branch is gone")));
+        };
+        let judged = self.judge_head(&branch.sha).await?;
+        Ok(match judged.ownership {
+            Ownership::Current(number) => {
+                let lags = mr.sha.as_ref() != Some(&branch.sha);
+                self.facts.made(number, branch.sha, judged.parent);
+                lags.then(|| self.look_soon("GitLab has not caught up with the push"))
+            }
+            Ownership::Stale => Some(self.rebuild("the branch holds an earlier build")),
+            Ownership::Foreign(why) => Some(self.foreign(&branch.sha, why).await?),
+        })
+    }
+
+    fn rebuild(&mut self, why: &str) -> Outcome {
+        self.facts.rebuild = true;
+        Outcome::progress(format!("to be built again: {why}"))
+            .with(dims::mr(), Dimension::needed())
+            .with(dims::reconcile(), self.in_half_an_hour())
+            .blocking(Block::Clear)
+    }
+
+    fn note_pipeline(&mut self, mr: &MergeRequest) {
+        let listed = |id| self.facts.pipeline.as_ref().is_some_and(|p| p.id == id && p.listed);
+        self.facts.pipeline = mr.head_pipeline.as_ref().map(|p| PipelineRef {
+            id: p.id,
+            status: p.status.clone(),
+            sha: p.sha.clone(),
+            listed: p.status == "failed" && listed(p.id),
+        });
+    }
+
+    /// Lists the failed jobs of a failed head pipeline once, so that lost job hooks do not matter.
+    async fn list_failed_jobs(&mut self, mr: &MergeRequest) -> Result<Option<Outcome>, Stop> {
+        let Some(pipeline) = self.facts.pipeline.as_mut().filter(|p| p.status == "failed" && !p.listed) else { return Ok(None) };
+        pipeline.listed = true;
+        let id = pipeline.id;
+        let jobs = self.forge().jobs(&self.at, id).await?;
+        let failed: Vec<_> = jobs.iter().filter(|j| j.status == "failed" && !j.allow_failure).map(failed_job).collect();
+        let known = failed_jobs(self.item());
+        if failed.iter().all(|job| known.iter().any(|have| have.id == job.id)) {
+            return Ok(None);
+        }
+        let blockers = self.gate(mr, None).blockers().to_vec();
+        self.keep_blockers(blockers);
+        let detail = serde_json::json!({ "why": "jobs have failed", "jobs": failed });
+        Ok(Some(
+            Outcome::progress(format!("pipeline {id} has failed"))
+                .with(dims::ci_retry(), Dimension { detail: Some(detail), ..Dimension::needed() })
+                .with(dims::reconcile(), self.in_half_an_hour()),
+        ))
+    }
+
+    /// The target moved in a way that GitLab cannot merge: a rebuild answers it where our files are untouched there.
+    async fn answer_conflict(&mut self, mr: &MergeRequest) -> Result<Outcome, Stop> {
+        let blockers = self.gate(mr, None).blockers().to_vec();
+        self.keep_blockers(blockers);
+        let Some(target) = self.forge().branch(&self.at, &self.item().target).await? else {
+            return Err(Failure::rejected("target_branch_missing", format!("branch {:?} is gone", self.item().target)).into());
+        };
+        let (_, content) = self.content().await?;
+        let directories = tree::directories(&content.actions);
+        let start = self.facts.current(self.item()).map_or_else(|| target.sha.clone(), |build| build.start_sha.clone());
+        let (before, after) = (self.listing(&start, directories.clone()).await?, self.listing(&target.sha, directories).await?);
+        let untouched = tree::is_untouched(&content.actions, &before, &after);
+        let count = self.facts.rebuilds.as_ref().filter(|r| r.target_head == target.sha).map_or(0, |r| r.count);
+        if (untouched || self.wanted.on_conflict == OnConflict::Overwrite) && count < MAX_REBUILDS {
+            self.facts.rebuilds = Some(Rebuilds { target_head: target.sha, count: count + 1 });
+            return Ok(self.rebuild("the target has moved"));
+        }
+        let detail = format!("{:?} changed the same files; submit again on top of it, or with on_conflict overwrite", self.item().target);
+        Ok(Outcome::progress(detail.clone())
+            .with(dims::reconcile(), self.in_half_an_hour())
+            .blocking(Block::Set(BlockedReason::Conflict, detail)))
+    }
+
+    async fn judge(&mut self, mr: MergeRequest) -> Result<Outcome, Stop> {
+        let approvals = self.approvals_behind(&mr).await?;
+        match self.gate(&mr, approvals) {
+            Gate::Open(ticket) => self.merge(&mr, &ticket).await,
+            Gate::Checking(blockers) => {
+                self.keep_blockers(blockers);
+                Ok(self.look_soon("GitLab is checking whether it can be merged"))
+            }
+            Gate::Shut(blockers) => {
+                self.facts.rechecks = 0;
+                let summary = blockers.iter().map(|b| b.code.as_str()).collect::<Vec<_>>().join(", ");
+                self.keep_blockers(blockers);
+                Ok(self
+                    .free_of_auth(&mr, Outcome::progress(format!("not ready: {summary}")))
+                    .with(dims::reconcile(), self.in_half_an_hour()))
+            }
+        }
+    }
+
+    fn gate(&self, mr: &MergeRequest, approvals_left: Option<u64>) -> Gate {
+        let conditions = Conditions {
+            auto_merge: self.wanted.auto_merge,
+            verified_head: self.facts.verified_head(),
+            pipelines: self.rules.pipelines,
+            approvals_left,
+        };
+        gate::judge(mr, &conditions, self.now())
+    }
+
+    /// GitLab names only its first failing check. Where that one hides approvals, they are asked for separately.
+    async fn approvals_behind(&self, mr: &MergeRequest) -> Result<Option<u64>, Stop> {
+        let hides = matches!(mr.detailed_merge_status.as_str(), "draft_status" | "discussions_not_resolved" | "conflict" | "need_rebase");
+        if !hides {
+            return Ok(None);
+        }
+        Ok(self.forge().approvals_left(&self.at, mr.iid).await?)
+    }
+
+    /// A block for lack of permission ends when GitLab says that our user may merge.
+    fn free_of_auth(&self, mr: &MergeRequest, outcome: Outcome) -> Outcome {
+        let blocked = self.item().blocked.as_ref().map(|b| b.reason);
+        match blocked {
+            Some(BlockedReason::Auth) if mr.can_merge == Some(false) => outcome,
+            Some(_) => outcome.blocking(Block::Clear),
+            None => outcome,
+        }
+    }
+
+    async fn merge(&mut self, mr: &MergeRequest, ticket: &MergeTicket) -> Result<Outcome, Stop> {
+        let options = MergeOptions { squash: self.wanted.squash, remove_source_branch: self.wanted.remove_source_branch };
+        self.run.before_write().await?;
+        let failure = match self.forge().merge(&self.at, mr.iid, ticket, options).await {
+            Ok(done) if done.state == State::Merged => {
+                self.show_end(&done).await;
+                return Ok(merged(&done));
+            }
+            Ok(_) => Failure::new(Class::Conflict, "not_mergeable", "GitLab took the merge call and did not merge"),
+            Err(failure) => failure,
+        };
+        self.after_refusal(mr, failure).await
+    }
+
+    /// A refused or unanswered merge says nothing by itself: the merge request does.
+    async fn after_refusal(&mut self, mr: &MergeRequest, failure: Failure) -> Result<Outcome, Stop> {
+        if matches!(failure.class, Class::Throttled { .. }) {
+            return Err(failure.into());
+        }
+        if let Some(now) = self.forge().merge_request(&self.at, mr.iid).await?
+            && let Some(ended) = self.ended(&now)
+        {
+            self.show_end(&now).await;
+            return Ok(ended);
+        }
+        match failure.class {
+            Class::Conflict => {
+                let seen_at = self.now();
+                let blocker = Blocker { code: failure.code.into(), detail: failure.message, source: "merge_request".into(), seen_at };
+                self.keep_blockers(vec![blocker]);
+                Ok(self.look_soon("GitLab refused the merge"))
+            }
+            Class::Indeterminate => Err(super::ensure::unanswered(&failure).into()),
+            _ => Err(failure.into()),
+        }
+    }
+
+    fn keep_blockers(&mut self, mut blockers: Vec<Blocker>) {
+        blockers.truncate(BLOCKERS_KEPT);
+        for blocker in &mut blockers {
+            if let Some(old) = self.facts.blockers.iter().find(|b| b.code == blocker.code && b.detail == blocker.detail) {
+                blocker.seen_at = old.seen_at;
+            }
+        }
+        self.facts.blockers = blockers;
+    }
+
+    fn look_soon(&mut self, why: &str) -> Outcome {
+        self.facts.rechecks += 1;
+        let until = if self.facts.rechecks > MAX_RECHECKS {
+            self.now().after(RECHECK)
+        } else {
+            let jitter = 0.5 + self.run.ports().ids.jitter() / 2.0;
+            let wait = Duration::from_secs(1 << self.facts.rechecks.min(6)).min(RECHECK_CAP);
+            self.now().after(wait.mul_f64(jitter))
+        };
+        Outcome::progress(why).with(dims::reconcile(), Dimension::deferred(until, why))
+    }
+
+    fn in_half_an_hour(&self) -> Dimension {
+        Dimension::deferred(self.now().after(RECHECK), "a hook, or the regular look at the merge request")
+    }
+
+    /// The note's last edit; the end itself does not wait for it.
+    async fn show_end(&mut self, mr: &MergeRequest) {
+        let Some(note) = self.facts.note.as_ref().and_then(|note| note.id) else { return };
+        let mut item = self.item().clone();
+        item.blocked = None;
+        (item.phase, item.result) = match mr.state {
+            State::Merged => (collie_core::item::Phase::Completed, Some(ResultKind::Merged)),
+            _ => (collie_core::item::Phase::Cancelled, Some(ResultKind::Closed)),
+        };
+        let text = dashboard::render(&item, &self.facts);
+        if self.run.before_write().await.is_ok()
+            && let Err(failure) = self.forge().edit_note(&self.at, mr.iid, note, &text).await
+        {
+            tracing::warn!(item = %item.id, code = failure.code, "the note's last edit failed");
+        }
+    }
+}
+
+fn failed_job(job: &collie_core::mr::view::Job) -> FailedJob {
+    FailedJob {
+        id: job.id.0,
+        name: job.name.chars().take(80).collect(),
+        stage: job.stage.chars().take(80).collect(),
+        failure_reason: job.failure_reason.clone().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,395 @@
+//! Takes a submission in: inspect, decide what it does to the current life of its branch, store, wake (DDR-9, 39, 40).
+//!
+//! Nothing is written before every check passed. A loser of a race reads again and takes the row for what it finds. Repeating
+//! a submission is safe: the same one makes one item, and an unchanged one writes nothing (INV-9).
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::lifecycle::caller_audit;
+use crate::ports::{ChangeError, Created};
+use crate::settings::Project;
+use collie_core::error::Failure;
+use collie_core::files::{ContentHash, FileAction};
+use collie_core::id::BranchIdentity;
+use collie_core::item::{BranchHead, Content, DUE_SHARDS, Dimension, Document, Item, Phase};
+use collie_core::mr::dims;
+use collie_core::mr::facts::Facts;
+use collie_core::mr::wanted::{Wanted, metadata_hash};
+use collie_core::policy::{Subject, Violation};
+use collie_core::queue::{Change, Creation, Enqueue, Update};
+use collie_core::time::Timestamp;
+use collie_core::upsert::{self, Desired, Upsert};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Times a submission that lost a race reads again.
+const ROUNDS: u32 = 5;
+
+/// What a caller submits, decoded.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// The item type.
+    pub item_type: String,
+    /// The project's path.
+    pub project: String,
+    /// The branch Collie is to push to.
+    pub source_branch: String,
+    /// The branch to merge into.
+    pub target_branch: String,
+    /// The title.
+    pub title: String,
+    /// The description.
+    pub description: String,
+    /// Labels.
+    pub labels: Vec<String>,
+    /// The commit message; the title where there is none.
+    pub commit_message: Option<String>,
+    /// Flags.
+    pub wanted: Wanted,
+    /// The files.
+    pub file_actions: Vec<FileAction>,
+}
+
+/// What a submission did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new item.
+    Created,
+    /// Nothing.
+    Unchanged,
+    /// The current item wants something else now.
+    Updated,
+    /// A failed item is active again.
+    Retried,
+}
+
+impl Outcome {
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Unchanged => "unchanged",
+            Self::Updated => "updated",
+            Self::Retried => "retried",
+        }
+    }
+}
+
+/// A stored submission.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submitted {
+    /// What it did.
+    pub outcome: Outcome,
+    /// The item as it is.
+    pub item: Item,
+    /// Its content.
+    pub content: Content,
+}
+
+/// Why a submission was not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such project is configured.
+    #[error("the project is not configured")]
+    UnknownProject,
+    /// This deployment does not handle the type.
+    #[error("items of type {0:?} are not handled here")]
+    UnhandledType(String),
+    /// The branch's current item is another caller's.
+    #[error("the branch belongs to another caller's work item")]
+    Forbidden,
+    /// It breaks rules; all of them.
+    #[error("the submission breaks {} rule(s)", .0.len())]
+    Policy(Vec<Violation>),
+    /// The current item is about to be cancelled.
+    #[error("the work item is being cancelled")]
+    CancelPending,
+    /// Others kept moving the item.
+    #[error("others are changing this work item")]
+    Contended,
+    /// The row would grow beyond its limit.
+    #[error("the work item's row is full")]
+    TooLarge,
+    /// The store failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// A submission that passed inspection, in the form rows have.
+struct Passed<'a> {
+    caller: &'a Caller,
+    project: &'a Project,
+    submission: &'a Submission,
+    branch: BranchIdentity,
+    content: Content,
+    content_hash: ContentHash,
+    metadata_hash: String,
+    policy_version: String,
+}
+
+/// What a round came to.
+enum Round {
+    Done(Box<Submitted>),
+    LostRace,
+}
+
+impl Engine {
+    /// Stores a submission.
+    ///
+    /// # Errors
+    /// [`Error`] says what to change, or to try again.
+    pub async fn submit(&self, caller: &Caller, submission: &Submission) -> Result<Submitted, Error> {
+        let passed = self.inspect(caller, submission)?;
+        for _ in 0..ROUNDS {
+            if let Round::Done(submitted) = self.submit_round(&passed).await? {
+                if submitted.outcome != Outcome::Unchanged {
+                    self.ring(&submitted.item.id, Duration::ZERO).await;
+                }
+                return Ok(*submitted);
+            }
+        }
+        Err(Error::Contended)
+    }
+
+    /// Checks a submission and says what storing it would do; writes nothing.
+    ///
+    /// # Errors
+    /// The same that [`Engine::submit`] gives.
+    pub async fn validate(&self, caller: &Caller, submission: &Submission) -> Result<Outcome, Error> {
+        let passed = self.inspect(caller, submission)?;
+        let found = self.current_life(&passed.branch).await?;
+        match passed.decide(found.as_ref().map(|(_, item)| item))? {
+            Upsert::Create => Ok(Outcome::Created),
+            Upsert::Unchanged => Ok(Outcome::Unchanged),
+            Upsert::UpdateContent | Upsert::UpdateMetadata => Ok(Outcome::Updated),
+            Upsert::Revive => Ok(Outcome::Retried),
+            Upsert::CancelPending => Err(Error::CancelPending),
+        }
+    }
+
+    fn inspect<'a>(&'a self, caller: &'a Caller, submission: &'a Submission) -> Result<Passed<'a>, Error> {
+        if !self.settings.handles(&submission.item_type) {
+            return Err(Error::UnhandledType(submission.item_type.clone()));
+        }
+        let project = self.settings.project(&submission.project).ok_or(Error::UnknownProject)?;
+        let subject = Subject {
+            actions: &submission.file_actions,
+            source_branch: &submission.source_branch,
+            target_branch: &submission.target_branch,
+            title: &submission.title,
+            description: &submission.description,
+            labels: &submission.labels,
+            commit_message: submission.commit_message.as_deref(),
+        };
+        let inspected = project.policy.inspect(&subject).map_err(Error::Policy)?;
+        let content = Content {
+            title: submission.title.clone(),
+            description: submission.description.clone(),
+            labels: submission.labels.clone(),
+            commit_message: submission.commit_message.clone().unwrap_or_else(|| submission.title.clone()),
+            actions: inspected.get().records(),
+        };
+        Ok(Passed {
+            caller,
+            project,
+            submission,
+            branch: BranchIdentity {
+                host: project.at.host.clone(),
+                project_id: project.at.id,
+                source_branch: submission.source_branch.clone(),
+            },
+            content_hash: inspected.content_hash().clone(),
+            metadata_hash: metadata_hash(&content, &submission.wanted),
+            policy_version: inspected.policy_version().to_owned(),
+            content,
+        })
+    }
+
+    async fn current_life(&self, branch: &BranchIdentity) -> Result<Option<(BranchHead, Item)>, Failure> {
+        let Some(head) = self.ports.items.head(branch).await? else { return Ok(None) };
+        let item = self.ports.items.item(&head.item_id).await?;
+        let item = item.ok_or_else(|| Failure::bug(format!("the branch head names item {}, which is missing", head.item_id)))?;
+        Ok(Some((head, item)))
+    }
+
+    async fn submit_round(&self, passed: &Passed<'_>) -> Result<Round, Error> {
+        let found = self.current_life(&passed.branch).await?;
+        let upsert = passed.decide(found.as_ref().map(|(_, item)| item))?;
+        match (upsert, found) {
+            (Upsert::CancelPending, _) => Err(Error::CancelPending),
+            (Upsert::Unchanged, Some((_, item))) => Ok(passed.done(Outcome::Unchanged, item)),
+            (Upsert::UpdateContent | Upsert::UpdateMetadata, Some((_, item))) => self.update(passed, item, upsert).await,
+            (Upsert::Revive, Some((_, item))) => self.update(passed, item, upsert).await,
+            (_, found) => self.create(passed, found).await,
+        }
+    }
+
+    async fn create(&self, passed: &Passed<'_>, found: Option<(BranchHead, Item)>) -> Result<Round, Error> {
+        let now = self.ports.clock.now();
+        let item = self.new_item(passed, found.as_ref().map(|(head, _)| head), now);
+        self.store_bytes(&item.id, &passed.submission.file_actions).await?;
+        let creation = Creation { item, content: passed.content.clone(), replaces: found.map(|(head, _)| head) };
+        match self.create_surely(&creation).await? {
+            Created::Yes => Ok(passed.done(Outcome::Created, creation.item)),
+            Created::LostRace => Ok(Round::LostRace),
+        }
+    }
+
+    /// Sends a creation until the store says what became of it; the item's id makes repeating it safe.
+    async fn create_surely(&self, creation: &Creation) -> Result<Created, Failure> {
+        let mut last = self.ports.items.create(creation).await;
+        for _ in 1..crate::STORE_TRIES {
+            match last {
+                Err(f) if crate::may_be_sent_again(&f) => last = self.ports.items.create(creation).await,
+                done => return done,
+            }
+        }
+        last
+    }
+
+    fn new_item(&self, passed: &Passed<'_>, replaces: Option<&BranchHead>, now: Timestamp) -> Item {
+        let id = self.ports.ids.item_id(now);
+        let generation = replaces.map_or(1, |head| head.generation + 1);
+        let seed = self.types.get(&passed.submission.item_type).map(|t| t.seed(now)).unwrap_or_default();
+        let audit = caller_audit(&id, 1, "submitted", passed.caller, Phase::Active, now);
+        Item {
+            due_shard: shard_of(id.as_str()),
+            id,
+            item_type: passed.submission.item_type.clone(),
+            branch: passed.branch.clone(),
+            project: passed.project.path.clone(),
+            caller_identity: passed.caller.identity.clone(),
+            generation,
+            previous_item_id: replaces.map(|head| head.item_id.clone()),
+            created_at: now,
+            updated_at: now,
+            phase: Phase::Active,
+            result: None,
+            blocked: None,
+            last_error: None,
+            attempts: 0,
+            outage: None,
+            cancel_requested: None,
+            retried_at: None,
+            last_event_at: None,
+            rev: 1,
+            wake_seq: 1,
+            lease_epoch: 0,
+            commit_seq: 0,
+            claims: 0,
+            write_token: self.ports.ids.token(),
+            commit_token: None,
+            lease_token: None,
+            leased_until: None,
+            actionable: true,
+            due_at: Some(now),
+            dims: seed,
+            dim_seq: BTreeMap::new(),
+            inbox: Vec::new(),
+            recent: Vec::new(),
+            outbox: vec![audit],
+            content_hash: passed.content_hash.clone(),
+            metadata_hash: passed.metadata_hash.clone(),
+            target: passed.submission.target_branch.clone(),
+            policy_version: passed.policy_version.clone(),
+            wanted: Document::of(&passed.submission.wanted),
+            facts: Facts::default().document(),
+        }
+    }
+
+    async fn update(&self, passed: &Passed<'_>, item: Item, upsert: Upsert) -> Result<Round, Error> {
+        self.store_bytes(&item.id, &passed.submission.file_actions).await?;
+        let now = self.ports.clock.now();
+        let revives = upsert == Upsert::Revive;
+        let kind = if revives { "retried" } else { "updated" };
+        let change = Update {
+            rev: item.rev,
+            token: self.ports.ids.token(),
+            content: passed.content.clone(),
+            content_hash: passed.content_hash.clone(),
+            metadata_hash: passed.metadata_hash.clone(),
+            target: passed.submission.target_branch.clone(),
+            policy_version: passed.policy_version.clone(),
+            wanted: Document::of(&passed.submission.wanted),
+            revives,
+            enqueue: Enqueue { dims: dimensions_of(upsert), now },
+            audit: caller_audit(&item.id, item.rev + 1, kind, passed.caller, Phase::Active, now),
+        };
+        match self.change(&item.id, &Change::Update(Box::new(change))).await {
+            Ok(item) => Ok(passed.done(if revives { Outcome::Retried } else { Outcome::Updated }, item)),
+            Err(ChangeError::Refused(_)) => Ok(Round::LostRace),
+            Err(ChangeError::TooLarge) => Err(Error::TooLarge),
+            Err(ChangeError::Failed(failure)) => Err(failure.into()),
+        }
+    }
+}
+
+impl Passed<'_> {
+    fn decide(&self, found: Option<&Item>) -> Result<Upsert, Error> {
+        if found.is_some_and(|item| !item.phase.is_over() && !self.caller.may_touch(item)) {
+            return Err(Error::Forbidden);
+        }
+        let desired =
+            Desired { content_hash: &self.content_hash, metadata_hash: &self.metadata_hash, target: &self.submission.target_branch };
+        Ok(upsert::decide(found, &desired))
+    }
+
+    fn done(&self, outcome: Outcome, item: Item) -> Round {
+        Round::Done(Box::new(Submitted { outcome, item, content: self.content.clone() }))
+    }
+}
+
+/// What an update asks for: metadata is reconciled without a commit, everything else is built. Deferrals are cleared.
+fn dimensions_of(upsert: Upsert) -> Vec<(collie_core::item::DimensionKey, Dimension)> {
+    let key = if upsert == Upsert::UpdateMetadata { dims::reconcile() } else { dims::mr() };
+    vec![(key, Dimension::needed())]
+}
+
+fn shard_of(id: &str) -> u8 {
+    id.bytes().fold(0u8, u8::wrapping_add) % DUE_SHARDS
+}
+
+/// The row of the next life, where content arrived that the merged one did not hold.
+pub(crate) fn successor(engine: &Engine, item: &Item, content: Content, head: BranchHead, now: Timestamp) -> Creation {
+    let id = engine.ports.ids.item_id(now);
+    let seed = engine.types.get(&item.item_type).map(|t| t.seed(now)).unwrap_or_default();
+    let caller = Caller { identity: item.caller_identity.clone(), admin: false };
+    let audit = caller_audit(&id, 1, "submitted", &caller, Phase::Active, now);
+    let row = Item {
+        due_shard: shard_of(id.as_str()),
+        id,
+        generation: head.generation + 1,
+        previous_item_id: Some(item.id.clone()),
+        created_at: now,
+        updated_at: now,
+        phase: Phase::Active,
+        result: None,
+        blocked: None,
+        last_error: None,
+        attempts: 0,
+        outage: None,
+        cancel_requested: None,
+        retried_at: None,
+        last_event_at: None,
+        rev: 1,
+        wake_seq: 1,
+        lease_epoch: 0,
+        commit_seq: 0,
+        claims: 0,
+        write_token: engine.ports.ids.token(),
+        commit_token: None,
+        lease_token: None,
+        leased_until: None,
+        actionable: true,
+        due_at: Some(now),
+        dims: seed,
+        dim_seq: BTreeMap::new(),
+        inbox: Vec::new(),
+        recent: Vec::new(),
+        outbox: vec![audit],
+        facts: Facts::default().document(),
+        ..item.clone()
+    };
+    Creation { item: row, content, replaces: Some(head) }
+}
