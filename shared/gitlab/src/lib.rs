@@ -2,7 +2,7 @@
 
 mod call;
 mod connection;
-pub mod error;
+mod error;
 mod forge;
 mod gitlab;
 mod http;
