@@ -63,19 +63,23 @@ impl State {
         self.heads.insert(item.branch.clone(), creation.head());
     }
 
+    /// Enqueues are judged before they are sent; every other refusal costs what the write would have.
     fn change(&mut self, id: &ItemId, change: &Change) -> Result<Item, ChangeError> {
         let Some(row) = self.items.get(id).cloned() else {
-            return Err(self.refuse(change, None, &[]));
+            if !companion::is_enqueue(change) {
+                cost::write_units(units::of_refusal(None, &companion::of_change(id, change, None)));
+            }
+            return Err(ChangeError::Refused(None));
         };
         let others = companion::of_change(id, change, Some(&row.branch));
-        match change.judge(&row) {
-            Verdict::Apply if self.admits(&row, change) => self.apply(row, change, &others),
-            Verdict::Landed => {
-                self.refuse(change, Some(&row), &others);
-                Ok(row)
-            }
-            Verdict::Apply | Verdict::Refuse => Err(self.refuse(change, Some(&row), &others)),
+        let verdict = change.judge(&row);
+        if verdict == Verdict::Apply && self.admits(&row, change) {
+            return self.apply(row, change, &others);
         }
+        if verdict == Verdict::Apply || !companion::is_enqueue(change) {
+            cost::write_units(units::of_refusal(Some(units::item_size(&row)), &others));
+        }
+        if verdict == Verdict::Landed { Ok(row) } else { Err(ChangeError::Refused(Some(Box::new(row)))) }
     }
 
     /// Whether the rows beside the item's are as the change believes.
@@ -116,14 +120,6 @@ impl State {
         if let Some(next) = companion::successor(change) {
             self.give_birth(next);
         }
-    }
-
-    /// A refusal with its cost: enqueues are judged before they are sent, others pay for the failed condition.
-    fn refuse(&self, change: &Change, row: Option<&Item>, others: &[Companion]) -> ChangeError {
-        if !companion::is_enqueue(change) {
-            cost::write_units(units::of_refusal(row.map(units::item_size), others));
-        }
-        ChangeError::Refused(row.cloned().map(Box::new))
     }
 }
 

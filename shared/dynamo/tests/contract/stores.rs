@@ -1,0 +1,29 @@
+//! The stores under test.
+
+use aws_sdk_dynamodb::Client;
+use collie_dynamo::{DynamoItems, MemoryItems, local, schema};
+use collie_engine::ports::Items;
+use std::sync::Arc;
+
+/// What every case works on.
+pub(crate) type Store = Arc<dyn Items>;
+
+pub(crate) const TABLE: &str = "collie";
+
+pub(crate) fn memory() -> Store {
+    Arc::new(MemoryItems::new())
+}
+
+pub(crate) async fn dynamodb() -> Store {
+    Arc::new(DynamoItems::new(table().await, TABLE.into()))
+}
+
+/// A client of an empty table in an emulator of its own.
+pub(crate) async fn table() -> Client {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory().unwrap()));
+    let client = local::client(endpoint);
+    schema::create_table(&client, TABLE).await.unwrap();
+    client
+}
