@@ -1,0 +1,145 @@
+//! The codes of problem documents: each has one status, one title and one paragraph in the README.
+
+use axum::http::StatusCode;
+use serde::{Serialize, Serializer};
+
+/// What is wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The body is not JSON.
+    InvalidJson,
+    /// Fields are unknown, missing or of the wrong type.
+    InvalidRequest,
+    /// A query parameter is unknown, repeated or cannot be read.
+    InvalidQuery,
+    /// The body ended early or could not be read.
+    UnreadableBody,
+    /// The hook is not what GitLab sends.
+    MalformedHook,
+    /// There is no usable token.
+    Unauthenticated,
+    /// The caller may not do this.
+    Forbidden,
+    /// There is no such work item, or it is another caller's.
+    NotFound,
+    /// There is no such route.
+    RouteNotFound,
+    /// The route has no such method.
+    MethodNotAllowed,
+    /// The item is being cancelled.
+    CancelPending,
+    /// The item cannot be brought back from where it is.
+    NotRetryable,
+    /// The item has ended already.
+    NotCancellable,
+    /// A newer item has taken over the branch.
+    Superseded,
+    /// The body is too long.
+    TooLarge,
+    /// The submission breaks rules.
+    Policy,
+    /// The project is not configured.
+    UnknownProject,
+    /// Items of this type are not handled here.
+    UnhandledItemType,
+    /// The store asks to slow down.
+    Throttled,
+    /// A bug of ours.
+    Internal,
+    /// Others keep moving the item.
+    Contended,
+    /// Something that this needs does not answer.
+    Unavailable,
+}
+
+impl Code {
+    /// Every code, by status.
+    pub const ALL: [Self; 22] = [
+        Self::InvalidJson,
+        Self::InvalidRequest,
+        Self::InvalidQuery,
+        Self::UnreadableBody,
+        Self::MalformedHook,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::RouteNotFound,
+        Self::MethodNotAllowed,
+        Self::CancelPending,
+        Self::NotRetryable,
+        Self::NotCancellable,
+        Self::Superseded,
+        Self::TooLarge,
+        Self::Policy,
+        Self::UnknownProject,
+        Self::UnhandledItemType,
+        Self::Throttled,
+        Self::Internal,
+        Self::Contended,
+        Self::Unavailable,
+    ];
+
+    /// Its word, its status and its title.
+    const fn row(self) -> (&'static str, StatusCode, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::InvalidJson => ("invalid_json", S::BAD_REQUEST, "The body is not JSON"),
+            Self::InvalidRequest => ("invalid_request", S::BAD_REQUEST, "The request has the wrong shape"),
+            Self::InvalidQuery => ("invalid_query", S::BAD_REQUEST, "The query cannot be read"),
+            Self::UnreadableBody => ("unreadable_body", S::BAD_REQUEST, "The body could not be read"),
+            Self::MalformedHook => ("malformed_hook", S::BAD_REQUEST, "The hook is not one of GitLab's"),
+            Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "Who calls is not known"),
+            Self::Forbidden => ("forbidden", S::FORBIDDEN, "The caller may not do this"),
+            Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such work item"),
+            Self::RouteNotFound => ("route_not_found", S::NOT_FOUND, "There is no such route"),
+            Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "The route has no such method"),
+            Self::CancelPending => ("cancel_pending", S::CONFLICT, "The work item is being cancelled"),
+            Self::NotRetryable => ("not_retryable", S::CONFLICT, "The work item cannot be retried"),
+            Self::NotCancellable => ("not_cancellable", S::CONFLICT, "The work item has ended"),
+            Self::Superseded => ("superseded", S::CONFLICT, "A newer work item has the branch"),
+            Self::TooLarge => ("too_large", S::PAYLOAD_TOO_LARGE, "The body is too long"),
+            Self::Policy => ("policy", S::UNPROCESSABLE_ENTITY, "The submission breaks rules"),
+            Self::UnknownProject => ("unknown_project", S::UNPROCESSABLE_ENTITY, "The project is not configured"),
+            Self::UnhandledItemType => ("unhandled_item_type", S::UNPROCESSABLE_ENTITY, "Items of this type are not handled here"),
+            Self::Throttled => ("throttled", S::TOO_MANY_REQUESTS, "Too many requests"),
+            Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Collie has failed"),
+            Self::Contended => ("contended", S::SERVICE_UNAVAILABLE, "Others are changing this work item"),
+            Self::Unavailable => ("unavailable", S::SERVICE_UNAVAILABLE, "Collie cannot do this now"),
+        }
+    }
+
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The status of answers with this code.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        self.row().1
+    }
+
+    /// What it means, for people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Seconds after which the same request may be sent again, where that is of use.
+    #[must_use]
+    pub const fn retry_after(self) -> Option<u32> {
+        match self {
+            Self::Contended => Some(1),
+            Self::Unavailable => Some(5),
+            Self::Throttled => Some(30),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

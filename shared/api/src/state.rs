@@ -1,0 +1,46 @@
+//! What the routes work with.
+
+use collie_auth::Authenticator;
+use collie_engine::Engine;
+use collie_engine::ports::Ids;
+use secrecy::SecretString;
+use std::sync::Arc;
+
+/// Everything the routes need.
+#[derive(Clone)]
+pub struct ApiState {
+    /// The use cases.
+    pub engine: Engine,
+    /// Says who calls.
+    pub auth: Arc<dyn Authenticator>,
+    /// Who may bring hooks.
+    pub hooks: HookDoor,
+    /// Where ids of requests come from: its tokens.
+    pub request_ids: Arc<dyn Ids>,
+}
+
+/// The connections whose hooks are taken in.
+#[derive(Debug, Clone, Default)]
+pub struct HookDoor {
+    /// The connections.
+    pub connections: Vec<HookConnection>,
+}
+
+/// A connection to a forge, as its hooks see it.
+#[derive(Debug, Clone)]
+pub struct HookConnection {
+    /// Its name in the configuration; the webhook id of `/v1/hooks/gitlab/{webhook_id}`.
+    pub slug: String,
+    /// The host that its hooks speak of.
+    pub host: String,
+    /// What `X-Gitlab-Token` must be.
+    pub secret: SecretString,
+}
+
+impl HookDoor {
+    /// The connection with this slug.
+    #[must_use]
+    pub fn connection(&self, slug: &str) -> Option<&HookConnection> {
+        self.connections.iter().find(|c| c.slug == slug)
+    }
+}
