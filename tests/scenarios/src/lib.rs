@@ -1,1 +1,17 @@
-//! Scenarios, crash enumeration and models over the whole of Collie.
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this crate is a test harness: whatever it does not expect is a failed test"
+)]
+
+pub mod effects;
+pub mod invariants;
+pub mod ports;
+pub mod story;
+pub mod world;
+
+pub use effects::{Effects, Fault};
+pub use story::{Crashed, survives_crash_at_every_effect};
+pub use world::World;

@@ -1,0 +1,368 @@
+//! The world of a story: GitLab, Collie's processes, queues and time, and the verbs by which people and machines act.
+
+use crate::effects::{Effects, Process, When};
+use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, WakeQueue};
+use collie_core::files::{FileAction, Verb};
+use collie_core::id::{ItemId, ProjectId};
+use collie_core::item::Item;
+use collie_core::mr::wanted::{ProjectRules, Wanted};
+use collie_core::policy::Policy;
+use collie_dynamo::MemoryItems;
+use collie_engine::access::Caller;
+use collie_engine::execute::{Ran, Worker};
+use collie_engine::ingest::Received;
+use collie_engine::ports::{Archive, Forge, Items, ProjectRef, Wakes};
+use collie_engine::settings::{Project, Settings};
+use collie_engine::submit::{Submission, Submitted};
+use collie_engine::{Engine, Ports, lifecycle, submit};
+use collie_gitlab::{Connection, GitLab};
+use futures::future::BoxFuture;
+use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Delivery, Sim};
+use secrecy::SecretString;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// The branch of most stories.
+pub const BRANCH: &str = "bot/greeting";
+/// A text in every submitted file, which must never leave the archive's content or GitLab.
+pub const CANARY: &str = "canary-7f3a9";
+const MINUTE: u64 = 60_000;
+
+/// One world; clones share it.
+#[derive(Clone)]
+pub struct World(Arc<Inner>);
+
+struct Inner {
+    sim: Sim,
+    host: String,
+    effects: Effects,
+    items: Arc<MemoryItems>,
+    archive: Arc<MemoryArchive>,
+    wakes: Arc<WakeQueue>,
+    forge: Arc<dyn Forge>,
+    ids: Arc<CountingIds>,
+    hooks_lost: AtomicBool,
+    next_tick: AtomicU64,
+    crashes: AtomicU64,
+}
+
+impl World {
+    /// A world whose effects go as planned.
+    pub async fn new(effects: Effects) -> Self {
+        Self::with_queue(effects, false).await
+    }
+
+    /// A world in which every queue is emptied all the time: only the schedule rings.
+    pub async fn without_queues(effects: Effects) -> Self {
+        Self::with_queue(effects, true).await
+    }
+
+    async fn with_queue(effects: Effects, loses: bool) -> Self {
+        let sim = Sim::demo(Clock::Manual);
+        sim.clear_personas(DEMO_PROJECT_ID);
+        sim.capture_hooks(true);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        tokio::spawn(sim.clone().serve(listener));
+        let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
+        let token = SecretString::from(DEMO_BOT_TOKEN);
+        let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
+        let forge = GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap();
+        register_hook(&sim);
+        Self(Arc::new(Inner {
+            wakes: WakeQueue::new(sim.clone(), loses),
+            next_tick: AtomicU64::new(sim.now_ms() + MINUTE),
+            sim,
+            host,
+            effects,
+            items: Arc::new(MemoryItems::new()),
+            archive: Arc::default(),
+            forge: Arc::new(forge),
+            ids: Arc::default(),
+            hooks_lost: AtomicBool::new(false),
+            crashes: AtomicU64::new(0),
+        }))
+    }
+
+    /// GitLab.
+    #[must_use]
+    pub fn sim(&self) -> &Sim {
+        &self.0.sim
+    }
+
+    /// The effects.
+    #[must_use]
+    pub fn effects(&self) -> &Effects {
+        &self.0.effects
+    }
+
+    /// The archive.
+    #[must_use]
+    pub fn archive(&self) -> &MemoryArchive {
+        &self.0.archive
+    }
+
+    /// The store, past every fault.
+    #[must_use]
+    pub fn items(&self) -> &MemoryItems {
+        &self.0.items
+    }
+
+    /// From now on no hook arrives.
+    pub fn lose_hooks(&self) {
+        self.0.hooks_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets something happen once, before or after the next effect of this name.
+    pub fn when(&self, on: &str, when: When, act: BoxFuture<'static, ()>) {
+        self.0.effects.interject(on, when, act);
+    }
+
+    /// Lets held pushes arrive.
+    pub async fn release_held_pushes(&self) {
+        self.0.effects.release_held(self.0.forge.as_ref()).await;
+    }
+
+    /// A new process with its own death.
+    fn process(&self) -> (Engine, Arc<Notify>) {
+        let death = Arc::new(Notify::new());
+        let inner = &self.0;
+        let items: Arc<dyn Items> = inner.items.clone();
+        let archive: Arc<dyn Archive> = inner.archive.clone();
+        let ports = Ports {
+            items: Arc::new(Process::new(&inner.effects, &death, items)),
+            forge: Arc::new(Process::new(&inner.effects, &death, inner.forge.clone())),
+            archive: Arc::new(Process::new(&inner.effects, &death, archive)),
+            wakes: inner.wakes.clone(),
+            clock: Arc::new(SimClock(inner.sim.clone())),
+            ids: inner.ids.clone(),
+        };
+        (Engine::new(ports, Arc::new(self.settings())), death)
+    }
+
+    /// An engine past every fault, for reading.
+    #[must_use]
+    pub fn reader(&self) -> Engine {
+        let inner = &self.0;
+        let wakes: Arc<dyn Wakes> = Arc::new(ScheduleWakes(inner.wakes.clone()));
+        let ports = Ports {
+            items: inner.items.clone(),
+            forge: inner.forge.clone(),
+            archive: inner.archive.clone(),
+            wakes,
+            clock: Arc::new(SimClock(inner.sim.clone())),
+            ids: inner.ids.clone(),
+        };
+        Engine::new(ports, Arc::new(self.settings()))
+    }
+
+    fn settings(&self) -> Settings {
+        let project = Project {
+            path: DEMO_PROJECT_PATH.into(),
+            at: ProjectRef { host: self.0.host.clone(), id: ProjectId(DEMO_PROJECT_ID) },
+            rules: ProjectRules::default(),
+            policy: Policy::default(),
+        };
+        Settings { projects: vec![project], handled_types: vec!["mr".into()], max_attempts: 5 }
+    }
+
+    /// Runs a process until it is done; none where it died.
+    async fn live<T>(&self, death: &Notify, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = death.notified() => {
+                self.0.crashes.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+            done = work => Some(done),
+        }
+    }
+
+    /// The caller of most stories.
+    #[must_use]
+    pub fn caller() -> Caller {
+        Caller { identity: "local|deps-bot".into(), admin: false }
+    }
+
+    /// Submits; a caller whose connection breaks submits the same again.
+    pub async fn submit(&self, submission: &Submission) -> Submitted {
+        self.try_submit(submission).await.expect("the submission is fine")
+    }
+
+    /// Submits, and says what came of it.
+    ///
+    /// # Errors
+    /// What the caller is told.
+    pub async fn try_submit(&self, submission: &Submission) -> Result<Submitted, submit::Error> {
+        loop {
+            let (engine, death) = self.process();
+            match self.live(&death, engine.submit(&Self::caller(), submission)).await {
+                Some(Err(submit::Error::Failed(failure))) => assert!(failure.is_indeterminate(), "{failure}"),
+                Some(done) => return done,
+                None => {}
+            }
+        }
+    }
+
+    /// Asks for an item to be cancelled; a second request while one is pending is what a repeated one finds.
+    pub async fn cancel(&self, id: &ItemId) {
+        loop {
+            let (engine, death) = self.process();
+            let asked = self.live(&death, engine.cancel(&Self::caller(), id, None, true)).await;
+            match asked {
+                Some(Ok(_) | Err(lifecycle::Error::CancelPending | lifecycle::Error::WrongPhase(_))) => return,
+                Some(Err(error)) => panic!("cancel: {error}"),
+                None => {}
+            }
+        }
+    }
+
+    /// Retries an item.
+    pub async fn retry(&self, id: &ItemId, overwrite: bool) {
+        let caller = Caller { admin: true, ..Self::caller() };
+        let (engine, death) = self.process();
+        self.live(&death, engine.retry(&caller, id, overwrite)).await.expect("no fault here").expect("the item can be retried");
+    }
+
+    /// Reads an item.
+    pub async fn item(&self, id: &ItemId) -> Item {
+        self.0.items.item(id).await.unwrap().expect("the item exists")
+    }
+
+    /// Every item there is.
+    pub async fn all_items(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        for id in self.0.effects.items() {
+            items.extend(self.0.items.item(&id).await.unwrap());
+        }
+        items
+    }
+
+    /// Gives a worker the item once, as a queue would.
+    pub async fn work(&self, id: &ItemId) -> Option<Ran> {
+        let (engine, death) = self.process();
+        let worker = Worker { actor: "execute".into(), deadline: None };
+        let ran = self.live(&death, engine.execute(id, &worker)).await?;
+        match ran {
+            Ok(ran) => Some(ran),
+            Err(_) => {
+                self.0.wakes.ring(id, Duration::from_secs(30));
+                None
+            }
+        }
+    }
+
+    async fn deliver(&self) {
+        let mut queue: std::collections::VecDeque<_> = self.sim().take_deliveries().into();
+        while let Some(delivery) = queue.pop_front() {
+            if !self.0.hooks_lost.load(Ordering::Relaxed) && !self.ingest(&delivery).await {
+                queue.push_front(delivery);
+            }
+        }
+    }
+
+    /// Hands one delivery over; false where the process died or failed, and the queue delivers it again.
+    pub async fn ingest(&self, delivery: &Delivery) -> bool {
+        let (engine, death) = self.process();
+        let delivery_id = delivery.header("Idempotency-Key").unwrap_or_default();
+        let received = Received { host: &self.0.host, delivery_id, body: &delivery.body };
+        matches!(self.live(&death, engine.ingest(received)).await, Some(Ok(_)))
+    }
+
+    async fn schedule(&self) {
+        self.reader().wake_due().await.expect("the store answers reads");
+    }
+
+    /// Lets the world go on until `told`, at most for `horizon` of its time.
+    pub async fn until<F: Future<Output = bool>>(&self, horizon: Duration, told: impl Fn() -> F) {
+        let end = self.sim().now_ms() + horizon.as_millis() as u64;
+        loop {
+            self.deliver().await;
+            while let Some(id) = self.0.wakes.take_due() {
+                self.work(&id).await;
+                self.deliver().await;
+            }
+            if told().await {
+                return;
+            }
+            let tick = self.0.next_tick.load(Ordering::Relaxed);
+            let next = [self.sim().next_event_at(), self.0.wakes.next_at(), Some(tick)].into_iter().flatten().min().unwrap_or(tick);
+            assert!(next <= end, "the story is not told in time\n{}", self.picture().await);
+            self.sim().advance_to(next);
+            if next >= tick {
+                self.schedule().await;
+                self.0.next_tick.store(tick + MINUTE, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Lets the world go on until every item is at its end and nothing is due.
+    pub async fn until_all_ended(&self, horizon: Duration) {
+        self.until(horizon, || async {
+            let items = self.all_items().await;
+            !items.is_empty() && items.iter().all(|item| !item.is_active() && item.due_at.is_none())
+        })
+        .await;
+    }
+
+    /// What one would see, where a story went wrong.
+    pub async fn picture(&self) -> String {
+        let mut text = String::new();
+        for item in self.all_items().await {
+            text += &format!("{}\n", serde_json::to_string_pretty(&item).unwrap());
+        }
+        for mr in self.sim().merge_requests(DEMO_PROJECT_ID) {
+            text += &format!("!{} {} {} {:?} {}\n", mr.iid, mr.state, mr.source_branch, mr.sha, mr.detailed_merge_status);
+        }
+        let calls = self.sim().journal();
+        for call in calls.iter().rev().take(25).rev() {
+            text += &format!("{} {} {} -> {}\n", call.at_ms, call.method, call.path, call.status);
+        }
+        text + &format!("{:#?}", self.effects().log().iter().rev().take(30).collect::<Vec<_>>())
+    }
+}
+
+fn register_hook(sim: &Sim) {
+    let body = serde_json::json!({"url": "http://127.0.0.1:9/hook", "push_events": false, "merge_requests_events": true,
+        "pipeline_events": true, "job_events": true});
+    let request = gitlab_sim::ApiRequest {
+        method: "POST".into(),
+        uri: format!("/api/v4/projects/{DEMO_PROJECT_ID}/hooks"),
+        headers: vec![("PRIVATE-TOKEN".into(), DEMO_BOT_TOKEN.into()), ("Content-Type".into(), "application/json".into())],
+        body: body.to_string().into_bytes().into(),
+        ..gitlab_sim::ApiRequest::default()
+    };
+    assert_eq!(sim.call(request).map(|reply| reply.status), Some(201), "the hook is registered");
+}
+
+/// A submission of most stories: one file changed, one added, to be merged when ready.
+#[must_use]
+pub fn submission(greeting: &str) -> Submission {
+    let file = |verb, path: &str, text: String| FileAction {
+        verb,
+        file_path: path.into(),
+        previous_path: None,
+        content: Some(text.into_bytes()),
+        execute_filemode: None,
+        expect: None,
+    };
+    Submission {
+        item_type: "mr".into(),
+        project: DEMO_PROJECT_PATH.into(),
+        source_branch: BRANCH.into(),
+        target_branch: "main".into(),
+        title: format!("Greet with {greeting}"),
+        description: "A friendlier greeting.".into(),
+        labels: vec!["greeting".into()],
+        commit_message: None,
+        wanted: Wanted { auto_merge: true, ..Wanted::default() },
+        file_actions: vec![
+            file(Verb::Update, "README.md", format!("# App\n\nSays {greeting}. {CANARY}\n")),
+            file(Verb::Create, "GREETING", format!("{greeting} {CANARY}\n")),
+        ],
+    }
+}
