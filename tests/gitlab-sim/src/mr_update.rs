@@ -138,7 +138,8 @@ impl State {
         }
         self.assign_target(project, iid, params);
         self.assign_labels(project, iid, user, params);
-        self.assign_description(project, iid, user, params)
+        self.assign_description(project, iid, user, params);
+        Some(())
     }
 
     fn assign_target(&mut self, project: u64, iid: u64, params: &Params) -> Option<()> {
