@@ -84,6 +84,17 @@ pub(crate) fn unapprove(state: &mut State, call: &Call) -> Answer {
     }
 }
 
+/// `PUT …/reset_approvals`; bots only.
+pub(crate) fn reset(state: &mut State, call: &Call) -> Answer {
+    let (project, iid) = call.merge_request(state)?;
+    let user = call.user_id()?;
+    if !state.users.get(&user).is_some_and(|user| user.bot) {
+        return Err(unauthorized());
+    }
+    state.mr_mut(project, iid).ok_or_else(no_record)?.approvals.clear();
+    Ok(Reply::empty(202))
+}
+
 impl State {
     /// Whether no rule is unmet.
     fn is_approved(&self, project: u64, iid: u64) -> Option<bool> {

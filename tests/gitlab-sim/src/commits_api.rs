@@ -44,11 +44,13 @@ struct Request {
 
 /// `POST …/commits`
 pub(crate) fn create(state: &mut State, call: &Call) -> Answer {
-    let project = call.project(state)?;
+    let id = call.project_id(state)?;
+    state.check_large_body(call.user_id()?, call.request.body.len())?;
+    let project = state.project(id).ok_or_else(|| not_found("Project"))?;
     check_push(state, project, call)?;
     let request = Request::read(&call.params)?;
     let base = request.base(project)?;
-    let (id, user) = (project.id, call.user_id()?);
+    let user = call.user_id()?;
     let draft = draft(state, call, user, &request.message);
     let project = state.project_mut(id).ok_or_else(|| not_found("Project"))?;
     let tree = request.tree(&mut project.repo, base.as_deref())?;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::git::object_id;
+use crate::project::Project;
 use crate::pushes::Push;
 use crate::state::{State, Task};
 
@@ -112,6 +113,34 @@ impl State {
         headers.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
         headers.extend(hook.token.iter().map(|token| ("X-Gitlab-Token".to_owned(), token.clone())));
         Some(Delivery { project_id: project, hook_id: hook.id, url: hook.url.clone(), headers, body, at_ms: self.now_ms })
+    }
+
+    /// Sends a hook the newest object of a trigger such as `push_events`, disabled or not.
+    pub(crate) fn send_sample(&mut self, project: u64, hook: u64, trigger: &str) -> Option<()> {
+        let kind = [&PUSH, &MERGE_REQUEST, &PIPELINE, &JOB, &NOTE].into_iter().find(|kind| kind.flag == trigger)?;
+        let payload = self.sample(self.project(project)?, kind)?;
+        let delivery = self.compose(project, hook, kind, Bytes::from(payload.to_string()))?;
+        let signing = self.project(project)?.hooks.get(&hook)?.signing_token.clone();
+        let stamped = self.stamped(delivery, signing.as_deref());
+        self.deliveries.outbox.push_back(stamped);
+        Some(())
+    }
+
+    fn sample(&self, row: &Project, kind: &Kind) -> Option<Value> {
+        let newest_mr = row.mrs.values().next_back();
+        match kind.flag {
+            "push_events" => {
+                let head = row.repo.head(&row.default_branch)?;
+                let user = head.author_user.as_deref().and_then(|name| self.user_by_name(name))?.id;
+                let push =
+                    Push { branch: row.default_branch.clone(), before: head.parents.first().cloned(), after: Some(head.id.clone()), user };
+                Some(self.push_payload(row, &push))
+            }
+            "merge_requests_events" => newest_mr.map(|mr| self.mr_payload(row, mr, mr.author, json!({}), Map::new())),
+            "note_events" => newest_mr.and_then(|mr| Some(self.note_payload(row, mr, mr.notes.last()?, "create"))),
+            "pipeline_events" => row.pipelines.values().next_back().map(|pipeline| self.pipeline_payload(row, pipeline)),
+            _ => row.jobs.values().next_back().and_then(|job| Some(self.job_payload(row, row.pipelines.get(&job.pipeline)?, job))),
+        }
     }
 
     /// Sends a delivery that is due, with all bad habits.

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::call::ApiRequest;
 use crate::clock::iso;
 use crate::journal::Outcome;
+use crate::rate_limits::too_many;
 use crate::reply::{Reply, message};
 use crate::routes::template;
 use crate::state::State;
@@ -200,8 +201,8 @@ impl State {
     /// Applies a request and records it.
     fn perform(&mut self, request: &ApiRequest) -> Reply {
         let reply = self.dispatch(request);
-        self.record(request, Outcome { status: reply.status, applied: true, fault: None });
-        reply
+        let id = self.record(request, Outcome { status: reply.status, applied: true, fault: None });
+        reply.with_header("X-Request-Id", format!("sim-{id}"))
     }
 
     fn perform_hidden(&mut self, request: &ApiRequest, status: u16, fault: &'static str) {
@@ -234,9 +235,7 @@ fn failure(status: u16, body: Option<String>) -> Reply {
     match (status, body) {
         (_, Some(body)) if body.starts_with('{') => Reply::typed(status, "application/json", body.into()),
         (_, Some(body)) => Reply::text(status, body),
-        (429, None) => {
-            Reply::json(429, &json!({ "message": { "error": "This endpoint has been requested too many times. Try again later." } }))
-        }
+        (429, None) => too_many(),
         (500, None) => message(500, "500 Internal Server Error"),
         (502, None) => Reply::typed(502, "text/html", "<html><body>GitLab is not responding</body></html>".into()),
         (503, None) => message(503, "Upstream Gitaly has been exhausted. Try again later").with_header("Retry-After", "30"),

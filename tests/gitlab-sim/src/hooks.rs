@@ -11,7 +11,7 @@ use crate::mr_json::time;
 use crate::pagination::{Totals, paginate};
 use crate::params::Params;
 use crate::project::matches;
-use crate::reply::{Answer, Reply, error, missing, no_record};
+use crate::reply::{Answer, Reply, error, message, missing, no_record};
 use crate::state::State;
 
 /// The event flags; only push events are on by default.
@@ -190,6 +190,14 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Answer {
     let (project, id) = find(state, call)?;
     state.project_mut(project).ok_or_else(no_record)?.hooks.remove(&id);
     Ok(Reply::empty(204))
+}
+
+/// `POST …/hooks/:hook_id/test/:trigger`: sample data of the newest object, sent at once.
+pub(crate) fn test(state: &mut State, call: &Call) -> Answer {
+    let (project, id) = find(state, call)?;
+    let sent = state.send_sample(project, id, call.capture("trigger"));
+    sent.ok_or_else(|| message(422, "422 Unprocessable Entity"))?;
+    Ok(message(201, "201 Created"))
 }
 
 fn check_url(url: &str) -> Result<(), Reply> {

@@ -54,7 +54,7 @@ impl Sim {
 
 fn hook_client() -> reqwest::Result<reqwest::Client> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().timeout(HOOK_TIMEOUT).build()
+    reqwest::Client::builder().timeout(HOOK_TIMEOUT).redirect(reqwest::redirect::Policy::limited(4)).build()
 }
 
 async fn send(sim: Sim, client: reqwest::Client, delivery: Delivery) {

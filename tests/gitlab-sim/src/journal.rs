@@ -39,11 +39,13 @@ pub(crate) struct Outcome {
 }
 
 impl State {
-    pub(crate) fn record(&mut self, request: &ApiRequest, outcome: Outcome) {
+    /// Records a call; the answer is its request id.
+    pub(crate) fn record(&mut self, request: &ApiRequest, outcome: Outcome) -> u64 {
         let user = self.identify(request.token().as_deref()).ok().flatten().and_then(|found| self.users.get(&found.user));
+        let request_id = self.ids.next("request");
         let entry = JournalEntry {
             user: user.map(|user| user.username.clone()),
-            request_id: self.ids.next("request"),
+            request_id,
             at_ms: self.now_ms,
             method: request.method.clone(),
             template: template(request).unwrap_or_default(),
@@ -54,5 +56,6 @@ impl State {
             fault: outcome.fault.map(str::to_owned),
         };
         self.journal.push(entry);
+        request_id
     }
 }

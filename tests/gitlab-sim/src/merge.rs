@@ -88,6 +88,15 @@ fn check_mergeable(state: &mut State, project: u64, iid: u64) -> Result<(), Repl
     }
 }
 
+/// `GET …/merge_ref`: the commit a merge would make, if there is no conflict.
+pub(crate) fn merge_ref(state: &mut State, call: &Call) -> Answer {
+    let (project, iid) = call.merge_request(state)?;
+    let user = call.user_id()?;
+    state.check_now(project, iid);
+    let commit = state.merged_result(project, iid, user).ok_or_else(|| message(400, "Merge request is not mergeable"))?;
+    Ok(Reply::json(200, &serde_json::json!({ "commit_id": commit })))
+}
+
 /// `POST …/cancel_merge_when_pipeline_succeeds`
 pub(crate) fn cancel_auto_merge(state: &mut State, call: &Call) -> Answer {
     let (project, iid) = call.merge_request(state)?;
@@ -205,7 +214,8 @@ impl State {
         self.emit_mr_state(project, iid, user, "merge", (1, 3), previous_update);
         let row = self.project(project)?;
         if remove && branch != row.default_branch && !row.is_protected(&branch) {
-            self.schedule(self.timing.branch_removal_ms, Task::RemoveBranch { project, branch, user });
+            let tip = row.head_id(&branch)?;
+            self.schedule(self.timing.branch_removal_ms, Task::RemoveBranch { project, branch, tip, user });
         }
         Some(())
     }

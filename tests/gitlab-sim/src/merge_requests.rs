@@ -88,7 +88,19 @@ pub(crate) struct MergeRequest {
     pub(crate) approvals: Vec<Approval>,
     pub(crate) notes: Vec<Note>,
     pub(crate) label_events: Vec<LabelEvent>,
+    /// What lists last showed.
+    pub(crate) listed: Option<Listed>,
 }
+
+/// A cached `detailed_merge_status` of a list row, and what its cache key is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    key: (u64, CheckStatus, MrState),
+    status: &'static str,
+    at_ms: u64,
+}
+
+const LIST_CACHE_MS: u64 = 8 * 3_600_000;
 
 impl MergeRequest {
     pub(crate) fn is_open(&self) -> bool {
@@ -287,6 +299,7 @@ impl State {
             approvals: Vec::new(),
             notes: Vec::new(),
             label_events: Vec::new(),
+            listed: None,
         };
         row.mrs.insert(iid, mr);
         Some(iid)
@@ -323,12 +336,43 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
         found.reverse();
     }
     let (id, iids): (u64, Vec<u64>) = (project.id, found.iter().map(|mr| mr.iid).collect());
-    let rows: Vec<Value> = found.iter().map(|mr| mr_row(state, project, mr)).collect();
+    let rows: Vec<Value> = found.iter().map(|mr| list_row(state, project, mr)).collect();
     let reply = paginate(state, call, rows, Totals::Sent);
     if call.params.is_set("with_merge_status_recheck") {
         recheck(state, call, id, &iids);
     }
+    for iid in iids {
+        state.remember_listed(id, iid);
+    }
     reply
+}
+
+fn list_row(state: &State, project: &Project, mr: &MergeRequest) -> Value {
+    let mut row = mr_row(state, project, mr);
+    if let Some(listed) = state.fresh_listing(project, mr) {
+        row["detailed_merge_status"] = Value::from(listed.status);
+    }
+    row
+}
+
+impl State {
+    /// The cached row, if lists go stale here and its key still holds.
+    fn fresh_listing<'a>(&self, project: &Project, mr: &'a MergeRequest) -> Option<&'a Listed> {
+        let listed = mr.listed.as_ref().filter(|_| project.settings.stale_lists)?;
+        let holds = listed.key == (mr.updated_at_ms, mr.check, mr.state) && listed.at_ms + LIST_CACHE_MS > self.now_ms;
+        holds.then_some(listed)
+    }
+
+    fn remember_listed(&mut self, project: u64, iid: u64) -> Option<()> {
+        let row = self.project(project)?;
+        let mr = row.mrs.get(&iid)?;
+        if self.fresh_listing(row, mr).is_none() {
+            let key = (mr.updated_at_ms, mr.check, mr.state);
+            let listed = Listed { key, status: self.detailed_status(row, mr), at_ms: self.now_ms };
+            self.mr_mut(project, iid)?.listed = Some(listed);
+        }
+        Some(())
+    }
 }
 
 fn recheck(state: &mut State, call: &Call, project: u64, iids: &[u64]) {

@@ -65,7 +65,7 @@ impl State {
     fn pipeline_target(&mut self, project: u64, plan: &PipelinePlan) -> Option<(String, String)> {
         let Some(iid) = plan.mr else { return Some((plan.sha.clone(), plan.branch.clone())) };
         let wants_result = self.project(project)?.settings.pipelines == PipelineMode::MergedResults;
-        let result = wants_result.then(|| self.merged_result(project, iid, plan)).flatten();
+        let result = wants_result.then(|| self.merged_result(project, iid, plan.user)).flatten();
         Some(match result {
             Some(sha) => (sha, format!("refs/merge-requests/{iid}/merge")),
             None => (plan.sha.clone(), format!("refs/merge-requests/{iid}/head")),
@@ -73,14 +73,15 @@ impl State {
     }
 
     /// The commit that merges source into target, `None` on conflict.
-    fn merged_result(&mut self, project: u64, iid: u64, plan: &PipelinePlan) -> Option<String> {
-        let signature = self.signature(plan.user);
+    pub(crate) fn merged_result(&mut self, project: u64, iid: u64, user: u64) -> Option<String> {
+        let signature = self.signature(user);
         let row = self.project_mut(project)?;
-        let target = row.head_id(&row.mrs.get(&iid)?.target_branch)?;
-        let tree = row.repo.merge(&target, &plan.sha).ok()?;
-        let message = format!("Merge {} into {target}", plan.sha);
+        let mr = row.mrs.get(&iid)?;
+        let (target, source) = (row.head_id(&mr.target_branch)?, mr.sha.clone()?);
+        let tree = row.repo.merge(&target, &source).ok()?;
+        let message = format!("Merge {source} into {target}");
         let draft = CommitDraft { message, author: signature.clone(), committer: signature, author_user: None };
-        Some(row.repo.put_commit(tree, vec![target, plan.sha.clone()], draft))
+        Some(row.repo.put_commit(tree, vec![target, source], draft))
     }
 
     fn create_jobs(&mut self, project: u64, pipeline: u64, user: u64, config: &CiConfig) -> Option<()> {

@@ -93,6 +93,8 @@ pub struct ProjectSettings {
     pub merge_refused: Option<String>,
     /// Every nth note is invisible to readers, so note pages come short.
     pub hidden_note_every: Option<u64>,
+    /// Lists of merge requests show a cached `detailed_merge_status` until the row itself changes.
+    pub stale_lists: bool,
     /// A retry of a successful or failed job is allowed.
     pub jobs_retryable: bool,
 }
@@ -115,6 +117,7 @@ impl Default for ProjectSettings {
             push_refused: None,
             merge_refused: None,
             hidden_note_every: None,
+            stale_lists: true,
             jobs_retryable: true,
         }
     }
@@ -284,7 +287,8 @@ pub(crate) fn get(state: &mut State, call: &Call) -> Answer {
     Ok(Reply::json(200, &project_json(state, project, call.user())))
 }
 
-fn project_json(state: &State, project: &Project, user: Option<u64>) -> Value {
+/// A project as the API shows it.
+pub(crate) fn project_json(state: &State, project: &Project, user: Option<u64>) -> Value {
     let url = state.web_url(project);
     let settings = &project.settings;
     let level = state.role(project, user).map(Role::level);

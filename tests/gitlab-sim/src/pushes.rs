@@ -69,6 +69,12 @@ impl State {
         self.update_branch(project, branch, None, user, Via::Api)
     }
 
+    /// Removes the branch of a merged merge request, unless something was pushed to it meanwhile.
+    pub(crate) fn remove_merged_branch(&mut self, project: u64, branch: &str, tip: &str, user: u64) -> Option<()> {
+        self.project(project)?.head_id(branch).filter(|head| head == tip)?;
+        self.remove_branch(project, branch, user)
+    }
+
     fn plan_branch_pipeline(&mut self, project: u64, push: &Push) -> Option<()> {
         let row = self.project(project)?;
         let wanted = match row.settings.pipelines {

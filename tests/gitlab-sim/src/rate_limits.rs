@@ -41,6 +41,7 @@ pub struct RateLimit {
 pub(crate) struct RateLimiter {
     pub(crate) limit: Option<RateLimit>,
     counts: BTreeMap<(Option<u64>, u64), u64>,
+    large: Vec<(u64, u64)>,
 }
 
 impl State {
@@ -56,6 +57,30 @@ impl State {
     }
 }
 
+const LARGE_BODY: usize = 20 << 20;
+const LARGE_WINDOW_MS: u64 = 30_000;
+
+impl State {
+    /// Bodies over 20 MB: three in 30 s a user.
+    pub(crate) fn check_large_body(&mut self, user: u64, bytes: usize) -> Result<(), Reply> {
+        if bytes <= LARGE_BODY {
+            return Ok(());
+        }
+        let now_ms = self.now_ms;
+        let large = &mut self.limiter.large;
+        large.retain(|(_, at_ms)| at_ms + LARGE_WINDOW_MS > now_ms);
+        large.push((user, now_ms));
+        let count = large.iter().filter(|(who, _)| *who == user).count();
+        if count > 3 { Err(too_many().with_header("Retry-After", "30")) } else { Ok(()) }
+    }
+}
+
+/// 429 of the application's own limiter.
+pub(crate) fn too_many() -> Reply {
+    let text = "This endpoint has been requested too many times. Try again later.";
+    Reply::json(429, &json!({ "message": { "error": text } }))
+}
+
 fn refusal(limit: &RateLimit, observed: u64, now_ms: u64) -> Reply {
     let reset_ms = (now_ms / 60_000 + 1) * 60_000;
     let wait = (reset_ms - now_ms).div_ceil(1_000);
@@ -67,9 +92,7 @@ fn refusal(limit: &RateLimit, observed: u64, now_ms: u64) -> Reply {
             .with_header("RateLimit-Remaining", "0")
             .with_header("RateLimit-Reset", (reset_ms / 1_000).to_string())
             .with_header("RateLimit-ResetTime", http_date(reset_ms)),
-        LimitShape::Application => {
-            Reply::json(429, &json!({ "message": { "error": "This endpoint has been requested too many times. Try again later." } }))
-        }
+        LimitShape::Application => too_many(),
     };
     if limit.retry_after { reply.with_header("Retry-After", wait.to_string()) } else { reply }
 }

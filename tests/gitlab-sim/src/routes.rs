@@ -11,8 +11,8 @@ use crate::params::{Params, decode};
 use crate::reply::{Answer, Reply, error, unauthorized};
 use crate::state::State;
 use crate::{
-    access, approvals, branches, commits, commits_api, compare, discussions, events, files, hooks, jobs, labels, members, merge,
-    merge_requests, mr_pipelines, mr_update, notes, pipelines_api, project, rebase, token_rotation,
+    access, approvals, branches, commits, commits_api, compare, discussions, events, files, files_write, hooks, jobs, labels, lookups,
+    members, merge, merge_requests, mr_pipelines, mr_update, notes, pipelines_api, project, rebase, token_rotation,
 };
 
 /// What serves a route.
@@ -37,6 +37,8 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "/metadata", access::metadata),
     route("GET", "/user", access::current_user),
     route("POST", "/personal_access_tokens/self/rotate", token_rotation::rotate_self),
+    route("GET", "/users", lookups::users),
+    route("GET", "/projects", lookups::projects),
     route("GET", "/projects/:id", project::get),
     route("GET", "/projects/:id/members/all", members::list),
     route("GET", "/projects/:id/members/all/:user_id", members::get),
@@ -48,6 +50,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "/projects/:id/hooks/:hook_id", hooks::get),
     route("PUT", "/projects/:id/hooks/:hook_id", hooks::update),
     route("DELETE", "/projects/:id/hooks/:hook_id", hooks::delete),
+    route("POST", "/projects/:id/hooks/:hook_id/test/:trigger", hooks::test),
     route("GET", "/projects/:id/repository/branches", branches::list),
     route("POST", "/projects/:id/repository/branches", branches::create),
     route("GET", "/projects/:id/repository/branches/:branch", branches::get),
@@ -60,6 +63,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "/projects/:id/repository/commits/:sha/merge_requests", commits::merge_requests),
     route("GET", "/projects/:id/repository/tree", files::tree),
     route("GET", "/projects/:id/repository/files/:file_path", files::get),
+    route("POST", "/projects/:id/repository/files/:file_path", files_write::create),
+    route("PUT", "/projects/:id/repository/files/:file_path", files_write::update),
+    route("DELETE", "/projects/:id/repository/files/:file_path", files_write::delete),
     route("HEAD", "/projects/:id/repository/files/:file_path", files::head),
     route("GET", "/projects/:id/repository/files/:file_path/raw", files::raw),
     route("GET", "/projects/:id/repository/blobs/:sha/raw", files::blob_raw),
@@ -79,6 +85,8 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/approvals", approvals::get),
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/approve", approvals::approve),
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/unapprove", approvals::unapprove),
+    route("PUT", "/projects/:id/merge_requests/:merge_request_iid/reset_approvals", approvals::reset),
+    route("GET", "/projects/:id/merge_requests/:merge_request_iid/merge_ref", merge::merge_ref),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/notes", notes::list),
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/notes", notes::create),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/notes/:note_id", notes::get),

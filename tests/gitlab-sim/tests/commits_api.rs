@@ -194,4 +194,30 @@ mod tests {
         assert_eq!((status, message(&body)), (400, "The file has changed since you started editing it: README.md"));
         assert_eq!(commit(&world, update(&first)).0, 201);
     }
+
+    #[test]
+    fn single_files() {
+        let world = World::new();
+        let path = project("/repository/files/docs%2Fa.md");
+        let body = json!({ "branch": "main", "commit_message": "Doc", "content": "a" });
+        assert_eq!(world.call("POST", &path, body.clone()), (201, json!({ "file_path": "docs/a.md", "branch": "main" })));
+        assert_eq!(world.call("POST", &path, body.clone()), (400, json!({ "message": "A file with this name already exists" })));
+        assert_eq!(world.call("PUT", &path, body.clone()).0, 200);
+        assert_eq!(world.call("DELETE", &path, body).0, 204);
+        assert_eq!(world.sim.file_at(P, "main", "docs/a.md"), None);
+    }
+
+    #[test]
+    fn the_fourth_large_body_in_half_a_minute_is_too_many() {
+        let world = World::new();
+        let headers = vec![("PRIVATE-TOKEN".into(), world.token.clone())];
+        let body = format!("{{\"branch\":\"main\"}}{}", " ".repeat(21 << 20));
+        let uri = format!("/api/v4{}", project("/repository/commits"));
+        let request = gitlab_sim::ApiRequest { method: "POST".into(), uri, headers, body: body.into() };
+        for expected in [400, 400, 400, 429] {
+            assert_eq!(world.sim.call(request.clone()).map(|reply| reply.status), Some(expected));
+        }
+        world.sim.advance_by(30_000);
+        assert_eq!(world.sim.call(request).map(|reply| reply.status), Some(400));
+    }
 }

@@ -193,4 +193,14 @@ mod tests {
         assert!(sent.header("webhook-signature").unwrap().starts_with("v1,"));
         assert_eq!(sent.header("X-Gitlab-Token"), None);
     }
+
+    #[test]
+    fn a_test_sends_the_newest_object_at_once() {
+        let world = World::new();
+        let hook = world.hook(&[]);
+        let test = |trigger: &str| world.call("POST", &project(&format!("/hooks/{hook}/test/{trigger}")), Value::Null);
+        assert_eq!(test("push_events"), (201, json!({ "message": "201 Created" })));
+        assert_eq!(world.payloads()[0]["after"], json!(world.sim.branch_head(P, "main")));
+        assert_eq!(test("merge_requests_events").0, 422);
+    }
 }

@@ -366,4 +366,34 @@ mod tests {
         assert_eq!(world.sim.notes(P, iid)[0].body, "Edited");
         assert_eq!(world.call("GET", &format!("{path}/1"), Value::Null), (404, json!({ "message": "404 Not found" })));
     }
+
+    #[test]
+    fn lists_go_stale_until_the_row_changes() {
+        let world = World::new();
+        let iid = world.ready_mr("work", "a");
+        let listed = || world.get(&project("/merge_requests?state=opened&source_branch=work"))[0]["detailed_merge_status"].clone();
+        assert_eq!(listed(), "mergeable");
+        world.sim.set_settings(P, |settings| settings.approvals_required = 1);
+        assert_eq!((listed(), world.detailed(iid).as_str()), (json!("mergeable"), "not_approved"));
+        world.call("PUT", &project(&format!("/merge_requests/{iid}")), json!({ "add_labels": "x" }));
+        world.sim.advance_by(1);
+        world.call("PUT", &project(&format!("/merge_requests/{iid}")), json!({ "add_labels": "y" }));
+        assert_eq!(listed(), "not_approved");
+    }
+
+    #[test]
+    fn merge_ref_and_reset_of_approvals() {
+        let world = World::new();
+        let iid = world.ready_mr("work", "a");
+        let path = |rest: &str| project(&format!("/merge_requests/{iid}/{rest}"));
+        let commit = world.get(&path("merge_ref"))["commit_id"].as_str().unwrap().to_owned();
+        assert_eq!(world.sim.commits(P, &commit)[0].parents[1], world.sim.branch_head(P, "work").unwrap());
+        world.sim.approve(P, iid, "reviewer");
+        assert_eq!(world.as_user("reviewer").call("PUT", &path("reset_approvals"), Value::Null).0, 401);
+        assert_eq!(world.call("PUT", &path("reset_approvals"), Value::Null).0, 202);
+        assert_eq!(world.sim.merge_requests(P)[0].approved_by, Vec::<String>::new());
+        world.sim.push(P, "main", &[("a", Some("other"))], "Rival", "root");
+        let refused = json!({ "message": "Merge request is not mergeable" });
+        assert_eq!(world.call("GET", &path("merge_ref"), Value::Null), (400, refused));
+    }
 }
