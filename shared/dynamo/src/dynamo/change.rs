@@ -91,7 +91,7 @@ impl DynamoItems {
             .send()
             .await;
         let error = match answer {
-            Ok(answer) => return self.decode(answer.attributes().ok_or_else(|| Failure::bug("an update without a row"))?).map(Sent::Done),
+            Ok(answer) => return self.decode(answer.attributes().ok_or_else(without_row)?).map(Sent::Done),
             Err(error) => error,
         };
         if let Some(UpdateItemError::ConditionalCheckFailedException(e)) = error.as_service_error() {
@@ -127,6 +127,11 @@ impl DynamoItems {
         let row = self.read_back(id).await?;
         if change.has_landed(&row) { Ok(row) } else { Err(ChangeError::Refused(Some(Box::new(row)))) }
     }
+}
+
+/// The update was answered, so it happened; sent again, it is known by its mark.
+fn without_row() -> Failure {
+    Failure::new(Class::Indeterminate, "store_unanswered", "an update's answer has no row")
 }
 
 fn judge(change: &Change, row: Option<Item>) -> Judged {

@@ -9,7 +9,7 @@ use collie_core::error::{Class, Failure};
 pub(super) enum Trouble {
     /// Refused for now: throttled, or someone else's transaction holds the row. Nothing happened.
     Contended,
-    /// No answer, or one of 500 and above. A write may have happened.
+    /// No answer, one of 500 and above, or one that cannot be read. A write may have happened.
     Unanswered(String),
     /// Anything else.
     Broken(String),
@@ -37,7 +37,7 @@ impl Trouble {
         let code = error.code().unwrap_or("no code");
         match error {
             SdkError::ServiceError(_) if is_contended(code) => Self::Contended,
-            SdkError::ServiceError(e) if e.raw().status().is_server_error() => Self::Unanswered(code.to_owned()),
+            SdkError::ServiceError(e) if !e.raw().status().is_client_error() => Self::Unanswered(code.to_owned()),
             SdkError::TimeoutError(_) => Self::Unanswered("no answer in time".into()),
             SdkError::DispatchFailure(_) => Self::Unanswered("the request was not sent or its answer was lost".into()),
             SdkError::ResponseError(_) => Self::Unanswered("the answer could not be read".into()),

@@ -2,10 +2,13 @@
 //!
 //! Expected rows come from `Change::judge` and `Change::apply`; every case compares whole rows.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation ends the test")]
+
 mod callers;
 mod creation;
 mod differential;
 mod events;
+mod failures;
 mod fixture;
 mod holder;
 mod lease;

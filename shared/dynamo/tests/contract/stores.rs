@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use collie_dynamo::{DynamoItems, MemoryItems, local, schema};
 use collie_engine::ports::Items;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What every case works on.
@@ -20,10 +21,15 @@ pub(crate) async fn dynamodb() -> Store {
 
 /// A client of an empty table in an emulator of its own.
 pub(crate) async fn table() -> Client {
+    emulator().await.0
+}
+
+/// The same with the emulator's address.
+pub(crate) async fn emulator() -> (Client, SocketAddr) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let address = listener.local_addr().unwrap();
     tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory().unwrap()));
-    let client = local::client(endpoint);
+    let client = local::client(format!("http://{address}"));
     schema::create_table(&client, TABLE).await.unwrap();
-    client
+    (client, address)
 }

@@ -110,8 +110,8 @@ fn typical() -> Item {
 #[test]
 fn a_typical_row_takes_two_units() {
     let size = units::item_size(&typical());
-    println!("typical row: {size} bytes");
-    assert!(size <= 2_048, "{size} bytes");
+    assert_eq!(size, 1_688);
+    assert_eq!(units::item_size(&new_item(1)), 722);
 }
 
 async fn cost_of(store: &Store, row: &Item, change: &Change) -> (u32, Item) {
@@ -124,11 +124,9 @@ async fn cost_of(store: &Store, row: &Item, change: &Change) -> (u32, Item) {
 async fn bill(store: Store) -> String {
     let mut bill = String::new();
     let mut note = |what: &str, units: u32| writeln!(bill, "{what}: {units}").unwrap();
-    let meter = Meter::default();
     let mut idle = typical();
     (idle.leased_until, idle.lease_token) = (None, None);
-    let row = meter.scope(born_as(&store, idle.clone())).await;
-    note("create", meter.write_units());
+    let row = born_as(&store, idle).await;
     let (units, row) = cost_of(&store, &row, &claim(9, at(1))).await;
     note("claim", units);
     let (units, row) = cost_of(&store, &row, &Change::Heartbeat { epoch: row.lease_epoch, until: at(100) }).await;
@@ -169,10 +167,34 @@ async fn bill(store: Store) -> String {
     bill
 }
 
+const BILL: &str = "\
+claim: 2
+heartbeat: 2
+commit: 2
+append: 4
+overflow: 4
+update: 8
+release: 4
+exit: 4
+cancel: 4
+last commit: 4
+retry: 8
+last commit with a next life: 14
+";
+
+#[tokio::test]
+async fn a_creation_takes_eight_units() {
+    for store in [Arc::new(MemoryItems::new()) as Store, with_client().await.1] {
+        let meter = Meter::default();
+        meter.scope(born(&store, 1)).await;
+        assert_eq!(meter.write_units(), 8);
+    }
+}
+
 #[tokio::test]
 async fn both_stores_bill_the_same() {
     let memory = bill(Arc::new(MemoryItems::new())).await;
     let (_, dynamodb) = with_client().await;
     assert_eq!(memory, bill(dynamodb).await);
-    println!("{memory}");
+    assert_eq!(memory, BILL);
 }
