@@ -1,7 +1,6 @@
 //! The codes of problem documents: each has one status, one title and one paragraph in the README.
 
 use axum::http::StatusCode;
-use serde::{Serialize, Serializer};
 
 /// What is wrong with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,11 +134,5 @@ impl Code {
             Self::Throttled => Some(30),
             _ => None,
         }
-    }
-}
-
-impl Serialize for Code {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }

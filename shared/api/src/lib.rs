@@ -1,16 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+mod answer;
+mod body;
 mod code;
+mod fields;
+mod gate;
+mod openapi;
+mod page;
+mod plan;
 mod problem;
+mod refusal;
+mod routes;
 mod state;
 pub mod submission;
+mod view;
 
 pub use code::Code;
+pub use openapi::document;
 pub use problem::{FieldError, Problem};
+pub use routes::router;
 pub use state::{ApiState, HookConnection, HookDoor};
-
-/// The API over its state.
-#[must_use]
-pub fn router(state: ApiState) -> axum::Router {
-    axum::Router::new().with_state(state)
-}

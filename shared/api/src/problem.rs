@@ -4,13 +4,15 @@
 //! only operators should know is in [`Problem::cause`], which is logged and not sent.
 
 use crate::code::Code;
+use crate::view::ProblemDocument;
+use axum::Json;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use collie_core::policy::Violation;
 use serde::Serialize;
-use serde_json::json;
 use std::fmt;
+use utoipa::ToSchema;
 
 /// A refused request. It becomes a whole document when the request's id is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct Problem {
 }
 
 /// One thing that is wrong, and its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldError {
     /// JSON Pointer into the body, or the name of a query parameter.
     pub path: String,
@@ -51,6 +53,9 @@ impl From<Violation> for FieldError {
 }
 
 impl Problem {
+    /// The media type of a document.
+    pub const MEDIA_TYPE: &str = "application/problem+json";
+
     /// A problem with this detail.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), errors: Vec::new(), cause: None }
@@ -69,22 +74,21 @@ impl Problem {
     }
 
     /// The document.
-    #[must_use]
-    pub fn document(&self, request_id: &str) -> serde_json::Value {
-        json!({
-            "type": format!("/errors/{}", self.code.as_str()),
-            "title": self.code.title(),
-            "status": self.code.status().as_u16(),
-            "detail": self.detail,
-            "code": self.code,
-            "errors": self.errors,
-            "request_id": request_id,
-        })
+    fn document(&self, request_id: &str) -> ProblemDocument {
+        ProblemDocument {
+            kind: format!("/errors/{}", self.code.as_str()),
+            title: self.code.title(),
+            status: self.code.status().as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.as_str(),
+            errors: self.errors.clone(),
+            request_id: request_id.to_owned(),
+        }
     }
 
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.code.retry_after() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -97,7 +101,7 @@ impl Problem {
 
     /// The whole answer to the request with this id.
     pub(crate) fn answer(&self, request_id: &str) -> Response {
-        (self.code.status(), self.headers(), self.document(request_id).to_string()).into_response()
+        (self.code.status(), self.headers(), Json(self.document(request_id))).into_response()
     }
 }
 

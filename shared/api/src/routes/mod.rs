@@ -1,0 +1,71 @@
+//! The routes: each reads its request, makes one call of a use case and shows the answer.
+
+pub(crate) mod hooks;
+pub(crate) mod lifecycle;
+pub(crate) mod progress;
+pub(crate) mod service;
+pub(crate) mod work_items;
+
+use crate::body::{MAX_BODY, MAX_HOOK};
+use crate::code::Code;
+use crate::problem::Problem;
+use crate::state::ApiState;
+use crate::{answer, gate};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+/// The API over its state.
+pub fn router(state: ApiState) -> Router {
+    let v1 = open().merge(callers(&state)).merge(hook_door(&state));
+    Router::new()
+        .nest("/v1", v1)
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(state.clone(), answer::finish))
+        .with_state(state)
+}
+
+/// What anyone may read.
+fn open() -> Router<ApiState> {
+    Router::new().route("/health", get(service::health)).route("/openapi.json", get(service::openapi))
+}
+
+/// What callers with a token may do.
+fn callers(state: &ApiState) -> Router<ApiState> {
+    Router::new()
+        .route("/me", get(service::me))
+        .route("/work-items", post(work_items::submit).get(work_items::list))
+        .route("/work-items/validate", post(work_items::validate))
+        .route("/work-items/{id}", get(work_items::show))
+        .route("/work-items/{id}/timeline", get(progress::timeline))
+        .route("/work-items/{id}/explain", get(progress::explain))
+        .route("/work-items/{id}/retry", post(lifecycle::retry))
+        .route("/work-items/{id}/cancel", post(lifecycle::cancel))
+        .route_layer(map_response(private))
+        .route_layer(from_fn_with_state(state.clone(), gate::callers))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+}
+
+/// What hooks may bring.
+fn hook_door(state: &ApiState) -> Router<ApiState> {
+    Router::new()
+        .route("/hooks/gitlab/{webhook_id}", post(hooks::take))
+        .route_layer(from_fn_with_state(state.clone(), gate::hooks))
+        .layer(DefaultBodyLimit::max(MAX_HOOK))
+}
+
+/// What one caller sees is kept by nobody in between.
+async fn private(response: Response) -> Response {
+    ([(axum::http::header::CACHE_CONTROL, "no-store")], response).into_response()
+}
+
+async fn no_route() -> Problem {
+    Problem::new(Code::RouteNotFound, "see /v1/openapi.json for the routes")
+}
+
+async fn no_method() -> Problem {
+    Problem::new(Code::MethodNotAllowed, "see /v1/openapi.json for the methods")
+}

@@ -1,0 +1,26 @@
+//! About the service and the caller.
+
+use crate::state::ApiState;
+use crate::view::{Alive, Me};
+use axum::extract::State;
+use axum::{Extension, Json};
+use collie_engine::access::Caller;
+use utoipa::openapi::OpenApi;
+
+/// Whether the API answers. Asks nobody else.
+#[utoipa::path(get, path = "/v1/health", tag = "service", responses((status = 200, body = Alive)))]
+pub(crate) async fn health() -> Json<Alive> {
+    Json(Alive { status: "ok" })
+}
+
+/// This document.
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "service", responses((status = 200, description = "OpenAPI 3.1", body = Object)))]
+pub(crate) async fn openapi() -> Json<OpenApi> {
+    Json(crate::openapi::document())
+}
+
+/// Who calls, and what they may do.
+#[utoipa::path(get, path = "/v1/me", tag = "service", security(("bearer" = [])), responses((status = 200, body = Me)))]
+pub(crate) async fn me(State(state): State<ApiState>, Extension(caller): Extension<Caller>) -> Json<Me> {
+    Json(Me::of(caller, &state.engine.settings().handled_types))
+}

@@ -1,0 +1,101 @@
+//! The small answers.
+
+use super::WorkItem;
+use collie_engine::access::Caller;
+use collie_engine::ingest::Ingested;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// What a submission did.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Submitted {
+    /// `created`, `unchanged`, `updated` or `retried`.
+    pub(crate) outcome: &'static str,
+    /// The item as it is now.
+    pub(crate) work_item: WorkItem,
+}
+
+/// What a submission would do.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Validated {
+    /// True.
+    pub(crate) ok: bool,
+    /// `created`, `unchanged`, `updated` or `retried`.
+    pub(crate) would: &'static str,
+    /// The GitLab calls it would lead to.
+    pub(crate) calls: Vec<String>,
+}
+
+/// Who calls, and what they may do.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Me {
+    /// The identity.
+    identity: String,
+    /// What it may do.
+    #[schema(value_type = Vec<Object>)]
+    grants: Vec<Value>,
+}
+
+impl Me {
+    /// What a caller may do as long as identities alone decide: everything of their own, or everything.
+    pub(crate) fn of(caller: Caller, item_types: &[String]) -> Self {
+        let any = ["**"];
+        let submit = json!({"item_types": item_types, "projects": any, "source_branches": any, "target_branches": any, "labels": any,
+            "auto_merge": true, "overwrite": false});
+        let grants =
+            if caller.admin { vec![json!({"admin": true})] } else { vec![json!({"submit": submit}), json!({"read": {"projects": any}})] };
+        Self { identity: caller.identity, grants }
+    }
+}
+
+/// That the API answers.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Health)]
+pub(crate) struct Alive {
+    /// `ok`.
+    pub(crate) status: &'static str,
+}
+
+/// What became of a hook.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = TakenHook)]
+pub(crate) struct Taken {
+    /// `stored`, `overflowed`, `repeated`, `unresolved`, `no_effect` or `ignored`.
+    outcome: &'static str,
+}
+
+impl From<Ingested> for Taken {
+    fn from(ingested: Ingested) -> Self {
+        let outcome = match ingested {
+            Ingested::Stored => "stored",
+            Ingested::Overflowed => "overflowed",
+            Ingested::Repeated => "repeated",
+            Ingested::Unresolved => "unresolved",
+            Ingested::NoEffect => "no_effect",
+            Ingested::Ignored => "ignored",
+        };
+        Self { outcome }
+    }
+}
+
+/// A problem document (RFC 9457).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemDocument {
+    /// `/errors/` and the code.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// What the code means.
+    pub(crate) title: &'static str,
+    /// The status of the answer.
+    pub(crate) status: u16,
+    /// What is wrong with this request.
+    pub(crate) detail: String,
+    /// Stable snake_case code.
+    pub(crate) code: &'static str,
+    /// Each thing that is wrong, where there are several or they have a place.
+    pub(crate) errors: Vec<crate::problem::FieldError>,
+    /// The id under which the request was logged.
+    pub(crate) request_id: String,
+}

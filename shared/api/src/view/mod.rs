@@ -1,0 +1,55 @@
+//! What the API shows. Never the content of a file (INV-12).
+
+mod answers;
+mod explanation;
+mod item;
+mod timeline;
+
+pub(crate) use answers::{Alive, Me, ProblemDocument, Submitted, Taken, Validated};
+pub(crate) use explanation::ExplanationView;
+pub(crate) use item::{ItemPage, WorkItem};
+pub(crate) use timeline::TimelineView;
+
+use collie_core::time::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// RFC 3339 in UTC.
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+/// The last error of a work item.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct LastErrorView {
+    /// Its code.
+    code: String,
+    /// For people.
+    message: String,
+    /// When it happened.
+    at: String,
+}
+
+impl LastErrorView {
+    fn of(error: &collie_core::item::LastError) -> Self {
+        Self { code: error.code.clone(), message: error.message.clone(), at: time(error.at) }
+    }
+}
+
+/// Why a work item neither pushes nor merges, until the cause is gone.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct BlockedView {
+    /// `foreign_commits`, `conflict`, `auth` or `merge_train_required`.
+    #[schema(value_type = String)]
+    reason: collie_core::item::BlockedReason,
+    /// Since when.
+    since: String,
+    /// For people.
+    detail: String,
+}
+
+impl BlockedView {
+    fn of(blocked: &collie_core::item::Blocked) -> Self {
+        Self { reason: blocked.reason, since: time(blocked.since), detail: blocked.detail.clone() }
+    }
+}
