@@ -113,6 +113,13 @@ impl Effects {
         self.plan().struck
     }
 
+    /// Whether a process, or a proxy before GitLab, sent this effect twice.
+    #[must_use]
+    pub fn was_doubled(&self, name: &str) -> bool {
+        let plan = self.plan();
+        matches!(plan.strike, Some((at, Fault::Duplicate)) if plan.struck && plan.log[at] == name)
+    }
+
     /// Every item that was created.
     #[must_use]
     pub fn items(&self) -> Vec<ItemId> {
@@ -153,17 +160,22 @@ impl Effects {
         if plan.deadly.as_deref() == Some(name) {
             return Fate::Strike(Fault::CrashBefore);
         }
-        if plan.hold.as_deref() == Some(name) {
-            plan.hold = None;
-            return Fate::Hold;
-        }
         match plan.strike {
             Some((at, fault)) if at == index => {
                 plan.struck = true;
                 Fate::Strike(fault)
             }
+            _ if plan.hold.as_deref() == Some(name) => {
+                plan.hold = None;
+                Fate::Hold
+            }
             _ => Fate::Go,
         }
+    }
+
+    fn holds_next(&self) -> bool {
+        let plan = self.plan();
+        plan.hold.is_some() && plan.strike.is_none_or(|(at, _)| at != plan.log.len())
     }
 
     fn remember(&self, id: &ItemId) {
@@ -218,6 +230,7 @@ impl<P: ?Sized> Process<P> {
             Fate::Strike(Fault::CrashBefore) => self.die().await,
             Fate::Strike(Fault::CrashAfter) => {
                 perform().await;
+                self.effects.interjections(name, When::After).await;
                 self.die().await
             }
             Fate::Strike(Fault::Duplicate) => {
@@ -350,7 +363,7 @@ impl Forge for Process<dyn Forge> {
             pending: c.pending,
             force: c.force,
         };
-        if self.effects.plan().hold.is_some() {
+        if self.effects.holds_next() {
             let held = HeldCommit {
                 project: project.clone(),
                 branch: c.branch.to_owned(),

@@ -86,7 +86,8 @@ impl World {
         }
     }
 
-    /// INV-9: one merge request per life, and each belongs to the item that says so.
+    /// INV-9: one merge request per life, and one note on each. GitLab knows no idempotency key for notes: one that a proxy
+    /// sends twice is there twice.
     fn made_one_merge_request_per_life(&self, items: &[Item]) {
         let mrs = self.sim().merge_requests(DEMO_PROJECT_ID);
         let with_mr = items.iter().filter(|item| Facts::of(item).unwrap().mr.is_some()).count();
@@ -95,7 +96,8 @@ impl World {
         for mr in &mrs {
             let notes = self.sim().notes(DEMO_PROJECT_ID, mr.iid);
             let dashboards = notes.iter().filter(|note| note.body.contains("collie:dashboard:")).count();
-            assert!(dashboards <= 1, "INV-9: {dashboards} dashboard notes on !{}", mr.iid);
+            let most = 1 + usize::from(self.effects().was_doubled("forge.add_note"));
+            assert!(dashboards <= most, "INV-9: {dashboards} dashboard notes on !{}", mr.iid);
         }
     }
 

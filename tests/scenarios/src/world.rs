@@ -362,7 +362,7 @@ pub fn submission(greeting: &str) -> Submission {
         wanted: Wanted { auto_merge: true, ..Wanted::default() },
         file_actions: vec![
             file(Verb::Update, "README.md", format!("# App\n\nSays {greeting}. {CANARY}\n")),
-            file(Verb::Create, "GREETING", format!("{greeting} {CANARY}\n")),
+            file(Verb::Create, &format!("greetings/{greeting}"), format!("{greeting} {CANARY}\n")),
         ],
     }
 }
