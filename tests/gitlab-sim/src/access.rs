@@ -103,6 +103,22 @@ impl State {
         })
     }
 
+    /// The user as jobs show it, with an empty profile.
+    pub(crate) fn job_user_json(&self, id: u64) -> Value {
+        let mut body = self.user_json(Some(id));
+        for name in ["bio", "location", "linkedin", "twitter", "discord", "website_url", "github", "job_title", "organization"] {
+            body[name] = json!("");
+        }
+        for name in ["pronouns", "work_information", "local_time"] {
+            body[name] = Value::Null;
+        }
+        body["created_at"] = json!("2026-01-01T08:00:00.000Z");
+        body["bot"] = json!(self.users.get(&id).is_some_and(|user| user.bot));
+        body["followers"] = json!(0);
+        body["following"] = json!(0);
+        body
+    }
+
     /// The user as hooks show it.
     pub(crate) fn hook_user(&self, id: u64) -> Value {
         self.users.get(&id).map_or(

@@ -30,11 +30,12 @@ impl Sim {
         let router = self.router();
         tokio::select! {
             served = async { axum::serve(listener, router).await } => served,
-            () = self.send_hooks() => Ok(()),
+            () = self.run_background() => Ok(()),
         }
     }
 
-    async fn send_hooks(&self) {
+    /// What `serve` does beside answering: fires due work and sends hooks, for ever.
+    pub async fn run_background(&self) {
         let client = match hook_client() {
             Ok(client) => client,
             Err(error) => {

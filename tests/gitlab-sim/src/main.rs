@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use gitlab_sim::{Clock, DEMO_ADMIN_TOKEN, Sim, Timing};
+use gitlab_sim::{Clock, Sim, Timing};
 use serde_json::{Value, json};
 
 /// A model of GitLab: `/api/v4` as GitLab answers it, `/_sim/` to control it.
@@ -24,9 +24,9 @@ type Failure = Box<dyn std::error::Error>;
 async fn main() -> Result<(), Failure> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let arguments = Arguments::parse();
-    let (sim, token) = plant(arguments.seed)?;
+    let sim = plant(arguments.seed)?;
     let listener = tokio::net::TcpListener::bind(&arguments.listen).await?;
-    announce(&ready_line(&format!("http://{}", listener.local_addr()?), token));
+    announce(&ready_line(&format!("http://{}", listener.local_addr()?), sim.any_token().as_deref()));
     tokio::select! {
         served = sim.serve(listener) => served?,
         stopped = stop_signal() => stopped?,
@@ -34,13 +34,13 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn plant(seed: Option<PathBuf>) -> Result<(Sim, Option<&'static str>), Failure> {
+fn plant(seed: Option<PathBuf>) -> Result<Sim, Failure> {
     match seed {
-        Some(file) => Ok((Sim::from_seed(Clock::Wall, &std::fs::read_to_string(file)?)?, None)),
+        Some(file) => Ok(Sim::from_seed(Clock::Wall, &std::fs::read_to_string(file)?)?),
         None => {
             let sim = Sim::demo(Clock::Wall);
             sim.set_timing(|timing| *timing = Timing::quick());
-            Ok((sim, Some(DEMO_ADMIN_TOKEN)))
+            Ok(sim)
         }
     }
 }

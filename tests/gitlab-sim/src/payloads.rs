@@ -205,6 +205,7 @@ impl State {
             "build_failure_reason": job.failure_reason.as_deref().unwrap_or("unknown_failure"), "pipeline_id": pipeline.id,
             "runner": hook_runner(job), "project_id": project.id, "project_name": format!("{} / {}", project.namespace(), project.name()),
             "user": self.hook_user(job.user), "repository": self.hook_repository(project), "environment": null,
+            "project": self.hook_project(project),
             "commit": {
                 "id": pipeline.id, "name": null, "sha": pipeline.sha, "message": commit.map(|commit| &commit.message),
                 "author_name": commit.map(|commit| &commit.author.name), "author_email": "[REDACTED]", "author_url": null,

@@ -159,11 +159,7 @@ impl State {
     /// A running job ends as its rule says.
     pub(crate) fn finish_job(&mut self, project: u64, id: u64) -> Option<()> {
         let rule = self.rule_for(project, id).unwrap_or_default();
-        let status = match rule.outcome {
-            JobOutcome::Success | JobOutcome::Hang => Status::Success,
-            JobOutcome::Failed => Status::Failed,
-            JobOutcome::Canceled => Status::Canceled,
-        };
+        let status = rule.outcome.status();
         let job = self.project_mut(project)?.jobs.get_mut(&id).filter(|job| job.status == Status::Running)?;
         match (rule.trace, status) {
             (Some(trace), _) => job.trace = trace,

@@ -76,6 +76,17 @@ pub enum JobOutcome {
     Canceled,
 }
 
+impl JobOutcome {
+    /// The status a job ends with; one that hangs and is ended anyhow succeeds.
+    pub(crate) fn status(self) -> Status {
+        match self {
+            Self::Success | Self::Hang => Status::Success,
+            Self::Failed => Status::Failed,
+            Self::Canceled => Status::Canceled,
+        }
+    }
+}
+
 /// What happens to jobs of a name. The rule added last wins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -199,7 +210,7 @@ pub(crate) fn pipeline_row(state: &State, project: &Project, pipeline: &Pipeline
     json!({
         "id": pipeline.id, "iid": pipeline.iid, "project_id": project.id, "sha": pipeline.sha, "ref": pipeline.reference,
         "status": pipeline.status, "source": pipeline.source, "created_at": iso(pipeline.created_at_ms),
-        "updated_at": iso(pipeline.updated_at_ms), "web_url": format!("{}/-/pipelines/{}", state.web_url(project), pipeline.id), "name": null,
+        "updated_at": iso(pipeline.updated_at_ms), "web_url": format!("{}/-/pipelines/{}", state.web_url(project), pipeline.id),
     })
 }
 
@@ -239,7 +250,7 @@ pub(crate) fn job_json(state: &State, project: &Project, job: &Job) -> Value {
         "id": job.id, "status": job.status, "stage": job.stage, "name": job.name, "ref": pipeline.map(|row| &row.reference), "tag": false,
         "coverage": null, "allow_failure": job.allow_failure, "created_at": iso(job.created_at_ms), "started_at": time(job.started_at_ms),
         "finished_at": time(job.finished_at_ms), "erased_at": null, "duration": seconds_between(job.started_at_ms, job.finished_at_ms),
-        "queued_duration": seconds_between(job.queued_at_ms, job.started_at_ms), "user": state.user_json(Some(job.user)),
+        "queued_duration": seconds_between(job.queued_at_ms, job.started_at_ms), "user": state.job_user_json(job.user),
         "commit": commit.map(|commit| commit_json(state, project, commit)),
         "pipeline": pipeline.map(|row| pipeline_row(state, project, row)),
         "web_url": format!("{}/-/jobs/{}", state.web_url(project), job.id), "project": { "ci_job_token_scope_enabled": false },

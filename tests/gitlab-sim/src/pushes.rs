@@ -118,6 +118,7 @@ impl State {
         }
         let previous_update = self.mr(project, iid)?.updated_at_ms;
         self.take_head(project, iid, head);
+        self.adopt_branch_pipeline(project, iid);
         self.reset_approvals_on_push(project, iid, push.user);
         self.draft_by_commit(project, iid);
         self.touch_mr(project, iid);

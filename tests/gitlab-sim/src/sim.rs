@@ -9,7 +9,7 @@ use crate::call::ApiRequest;
 use crate::clock::{Clock, Timing};
 use crate::deliveries::{Delivery, HookHabits};
 use crate::faults::{Fault, Step};
-use crate::git::{Commit, Mode, Tree};
+use crate::git::{Mode, Tree};
 use crate::journal::JournalEntry;
 use crate::personas::Persona;
 use crate::pipelines::JobRule;
@@ -24,75 +24,6 @@ use crate::state::State;
 #[derive(Clone, Debug)]
 pub struct Sim {
     state: Arc<Mutex<State>>,
-}
-
-/// A commit, for assertions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommitInfo {
-    /// Its id.
-    pub sha: String,
-    /// Ids of its parents.
-    pub parents: Vec<String>,
-    /// The whole message.
-    pub message: String,
-    /// Username of who made it through the simulator.
-    pub author_user: Option<String>,
-    /// Name of the author as recorded in the commit.
-    pub author_name: String,
-}
-
-/// A merge request, for assertions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MrInfo {
-    /// Number in the project.
-    pub iid: u64,
-    /// `opened`, `closed` or `merged`.
-    pub state: String,
-    /// Branch it comes from.
-    pub source_branch: String,
-    /// Branch it goes to.
-    pub target_branch: String,
-    /// Head it knows of.
-    pub sha: Option<String>,
-    /// Title.
-    pub title: String,
-    /// Description.
-    pub description: Option<String>,
-    /// Labels, sorted.
-    pub labels: Vec<String>,
-    /// Title says draft.
-    pub draft: bool,
-    /// Username of the author.
-    pub author: String,
-    /// Username of who merged it.
-    pub merge_user: Option<String>,
-    /// The merge commit.
-    pub merge_commit_sha: Option<String>,
-    /// Why the last merge attempt failed.
-    pub merge_error: Option<String>,
-    /// `detailed_merge_status`.
-    pub detailed_merge_status: String,
-    /// Head pipeline.
-    pub head_pipeline: Option<u64>,
-    /// Usernames of who approved.
-    pub approved_by: Vec<String>,
-}
-
-/// A note, for assertions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteInfo {
-    /// Its id.
-    pub id: u64,
-    /// Its text.
-    pub body: String,
-    /// Username of the author.
-    pub author: String,
-    /// Made by GitLab itself.
-    pub system: bool,
-    /// Part of a thread that can be resolved.
-    pub resolvable: bool,
-    /// The thread is resolved.
-    pub resolved: bool,
 }
 
 impl Sim {
@@ -176,6 +107,15 @@ impl Sim {
     }
 
     // Users and tokens.
+
+    /// A token to begin with: an administrator's, if there is one.
+    pub fn any_token(&self) -> Option<String> {
+        let state = self.lock();
+        let of_admin = |token: &&Token| state.users.get(&token.user).is_some_and(|user| user.admin);
+        let mut tokens = state.tokens.iter();
+        let found = tokens.find(|(_, token)| of_admin(token)).or_else(|| state.tokens.iter().next());
+        found.map(|(text, _)| text.clone())
+    }
 
     /// Adds a user, or finds the one of that name; the answer is the id.
     pub fn add_user(&self, username: &str, name: &str) -> u64 {
@@ -325,29 +265,7 @@ impl Sim {
         self.lock().project(project_id)?.repo.file(reference, path).map(|content| content.to_vec())
     }
 
-    /// History by first parents, newest first.
-    pub fn commits(&self, project_id: u64, reference: &str) -> Vec<CommitInfo> {
-        let state = self.lock();
-        let Some(project) = state.project(project_id) else { return Vec::new() };
-        let Some(head) = project.repo.resolve(reference) else { return Vec::new() };
-        project.repo.first_parent_history(&head.id).into_iter().map(CommitInfo::of).collect()
-    }
-
     // Merge requests.
-
-    /// All merge requests, oldest first.
-    pub fn merge_requests(&self, project_id: u64) -> Vec<MrInfo> {
-        let state = self.lock();
-        let Some(project) = state.project(project_id) else { return Vec::new() };
-        project.mrs.values().map(|mr| MrInfo::of(&state, project, mr)).collect()
-    }
-
-    /// The notes of a merge request, oldest first.
-    pub fn notes(&self, project_id: u64, iid: u64) -> Vec<NoteInfo> {
-        let state = self.lock();
-        let Some(mr) = state.mr(project_id, iid) else { return Vec::new() };
-        mr.notes.iter().map(|note| NoteInfo::of(&state, note)).collect()
-    }
 
     /// Approves as a user; false if unknown or already approved.
     pub fn approve(&self, project_id: u64, iid: u64, user: &str) -> bool {
@@ -571,55 +489,7 @@ impl State {
         Some(sha)
     }
 
-    fn username(&self, id: u64) -> String {
+    pub(crate) fn username(&self, id: u64) -> String {
         self.users.get(&id).map(|user| user.username.clone()).unwrap_or_default()
-    }
-}
-
-impl CommitInfo {
-    fn of(commit: &Commit) -> Self {
-        Self {
-            sha: commit.id.clone(),
-            parents: commit.parents.clone(),
-            message: commit.message.clone(),
-            author_user: commit.author_user.clone(),
-            author_name: commit.author.name.clone(),
-        }
-    }
-}
-
-impl MrInfo {
-    fn of(state: &State, project: &Project, mr: &crate::merge_requests::MergeRequest) -> Self {
-        Self {
-            iid: mr.iid,
-            state: mr.state.text().to_owned(),
-            source_branch: mr.source_branch.clone(),
-            target_branch: mr.target_branch.clone(),
-            sha: mr.sha.clone(),
-            title: mr.title.clone(),
-            description: mr.description.clone(),
-            labels: mr.labels.clone(),
-            draft: mr.is_draft(),
-            author: state.username(mr.author),
-            merge_user: mr.merge_user.map(|id| state.username(id)),
-            merge_commit_sha: mr.merge_commit_sha.clone(),
-            merge_error: mr.merge_error.clone(),
-            detailed_merge_status: state.detailed_status(project, mr).to_owned(),
-            head_pipeline: mr.head_pipeline,
-            approved_by: mr.approvals.iter().map(|approval| state.username(approval.user)).collect(),
-        }
-    }
-}
-
-impl NoteInfo {
-    fn of(state: &State, note: &crate::notes::Note) -> Self {
-        Self {
-            id: note.id,
-            body: note.body.clone(),
-            author: state.username(note.author),
-            system: note.system,
-            resolvable: note.resolvable,
-            resolved: note.resolved,
-        }
     }
 }

@@ -5,7 +5,7 @@ mod support;
 
 #[cfg(test)]
 mod tests {
-    use gitlab_sim::{JobOutcome, JobRule, PipelineMode};
+    use gitlab_sim::{JobOutcome, JobRule, PipelineMode, Status};
     use serde_json::{Value, json};
 
     use crate::support::{P, World, project};
@@ -196,5 +196,18 @@ mod tests {
         world.sim.settle(60_000);
         assert_eq!(world.detailed(iid), "mergeable");
         assert_ne!(world.mr(iid)["head_pipeline"]["id"], old);
+    }
+
+    #[test]
+    fn a_job_that_hangs_is_ended_by_hand() {
+        let world = World::new();
+        world.sim.add_job_rule(P, JobRule { outcome: JobOutcome::Hang, ..JobRule::success("compile") });
+        world.commit("work", "a", "1");
+        world.sim.settle(3_600_000);
+        let compile = world.sim.pipelines(P)[0].jobs[0].clone();
+        assert_eq!((compile.name.as_str(), compile.status), ("compile", Status::Running));
+        assert!(world.sim.finish_job(P, compile.id, JobOutcome::Failed, Some("stuck_or_timeout_failure")));
+        assert!(!world.sim.finish_job(P, compile.id, JobOutcome::Failed, None));
+        assert_eq!(world.sim.pipelines(P)[0].status, Status::Failed);
     }
 }

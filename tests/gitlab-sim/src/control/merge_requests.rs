@@ -4,12 +4,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Control, done_if};
+use crate::info::MrInfo;
 use crate::reply::{Answer, Reply, error};
 
 /// `GET /_sim/projects/:id/merge_requests`
 pub(super) fn list(control: &Control) -> Answer {
     let rows = control.sim.merge_requests(control.project()?);
-    let row = |mr: &crate::sim::MrInfo| {
+    let row = |mr: &MrInfo| {
         json!({
             "iid": mr.iid, "state": mr.state, "title": mr.title, "source_branch": mr.source_branch, "target_branch": mr.target_branch,
             "sha": mr.sha, "detailed_merge_status": mr.detailed_merge_status, "approved_by": mr.approved_by, "labels": mr.labels,

@@ -65,6 +65,8 @@ const ROUTES: &[Route] = &[
     route("DELETE", "/_sim/projects/:id/job_rules", projects::clear_job_rules),
     route("POST", "/_sim/projects/:id/personas", projects::add_persona),
     route("DELETE", "/_sim/projects/:id/personas", projects::clear_personas),
+    route("GET", "/_sim/projects/:id/pipelines", projects::pipelines),
+    route("POST", "/_sim/projects/:id/jobs/:job_id/finish", projects::finish_job),
     route("GET", "/_sim/projects/:id/merge_requests", merge_requests::list),
     route("POST", "/_sim/projects/:id/merge_requests/:iid/approvals", merge_requests::approve),
     route("DELETE", "/_sim/projects/:id/merge_requests/:iid/approvals", merge_requests::unapprove),

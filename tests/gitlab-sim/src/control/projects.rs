@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::{Control, done, done_if};
 use crate::access::Role;
 use crate::git::Mode;
+use crate::info::{JobInfo, PipelineInfo};
 use crate::personas::Persona;
-use crate::pipelines::JobRule;
+use crate::pipelines::{JobOutcome, JobRule};
 use crate::project::{ProjectSettings, ProtectedBranch, Visibility};
 use crate::reply::{Answer, Reply, error};
 use crate::repo::Write;
@@ -211,4 +212,28 @@ pub(super) fn add_persona(control: &Control) -> Answer {
 pub(super) fn clear_personas(control: &Control) -> Answer {
     control.sim.clear_personas(control.project()?);
     done()
+}
+
+/// `GET /_sim/projects/:id/pipelines`
+pub(super) fn pipelines(control: &Control) -> Answer {
+    let job = |job: &JobInfo| json!({ "id": job.id, "name": job.name, "stage": job.stage, "status": job.status, "attempt": job.attempt });
+    let row = |row: &PipelineInfo| {
+        json!({ "id": row.id, "ref": row.reference, "sha": row.sha, "source_sha": row.source_sha, "merge_request": row.merge_request,
+                "status": row.status, "jobs": row.jobs.iter().map(job).collect::<Vec<Value>>() })
+    };
+    let rows: Vec<Value> = control.sim.pipelines(control.project()?).iter().map(row).collect();
+    Ok(Reply::json(200, &json!(rows)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ending {
+    outcome: JobOutcome,
+    failure_reason: Option<String>,
+}
+
+/// `POST /_sim/projects/:id/jobs/:job_id/finish`
+pub(super) fn finish_job(control: &Control) -> Answer {
+    let (id, job, ending): (u64, u64, Ending) = (control.project()?, control.number("job_id")?, control.body()?);
+    done_if(control.sim.finish_job(id, job, ending.outcome, ending.failure_reason.as_deref()), "no such running job")
 }
