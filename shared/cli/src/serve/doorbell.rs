@@ -1,0 +1,136 @@
+//! Doorbells in process: which items are to be looked at, and when.
+//!
+//! A ring is kept in memory alone; one that is lost costs time, because the due loop finds the item (INV-13). Rings for one
+//! item become one, at the earliest time any of them asked for.
+
+use async_trait::async_trait;
+use collie_core::error::Failure;
+use collie_core::id::ItemId;
+use collie_engine::ports::Wakes;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// One ring.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pub(crate) id: ItemId,
+    pub(crate) at: Instant,
+}
+
+/// Rings; the other end is the worker pool's.
+#[derive(Debug, Clone)]
+pub(crate) struct Doorbell(mpsc::UnboundedSender<Ring>);
+
+/// A doorbell and where it is heard.
+pub(crate) fn doorbell() -> (Doorbell, mpsc::UnboundedReceiver<Ring>) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Doorbell(sender), receiver)
+}
+
+#[async_trait]
+impl Wakes for Doorbell {
+    async fn send(&self, item: &ItemId, delay: Duration) -> Result<(), Failure> {
+        // A pool that has stopped hears nothing, and needs not: the item stays due.
+        let _ = self.0.send(Ring { id: item.clone(), at: Instant::now() + delay });
+        Ok(())
+    }
+}
+
+/// Items to be looked at, without those under way.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    order: BTreeSet<(Instant, ItemId)>,
+    times: HashMap<ItemId, Instant>,
+    running: HashSet<ItemId>,
+}
+
+impl Schedule {
+    /// Notes a ring; of several for one item, the earliest counts.
+    pub(crate) fn ring(&mut self, ring: Ring) {
+        let known = self.times.get(&ring.id).copied();
+        if known.is_some_and(|known| known <= ring.at) {
+            return;
+        }
+        self.times.insert(ring.id.clone(), ring.at);
+        if self.running.contains(&ring.id) {
+            return;
+        }
+        if let Some(known) = known {
+            self.order.remove(&(known, ring.id.clone()));
+        }
+        self.order.insert((ring.at, ring.id));
+    }
+
+    /// The next item whose time has come; it is under way until [`Schedule::finish`].
+    pub(crate) fn start(&mut self, now: Instant) -> Option<ItemId> {
+        let due = self.order.first().is_some_and(|(at, _)| *at <= now);
+        let (_, id) = if due { self.order.pop_first()? } else { return None };
+        self.times.remove(&id);
+        self.running.insert(id.clone());
+        Some(id)
+    }
+
+    /// An item is under way no longer; what was rung for it meanwhile counts now.
+    pub(crate) fn finish(&mut self, id: &ItemId) {
+        self.running.remove(id);
+        if let Some(at) = self.times.get(id) {
+            self.order.insert((*at, id.clone()));
+        }
+    }
+
+    /// When the next item is to be looked at.
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        self.order.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(id: &str, at: Instant) -> Ring {
+        Ring { id: ItemId::new(id), at }
+    }
+
+    fn started(schedule: &mut Schedule, now: Instant) -> Vec<String> {
+        std::iter::from_fn(|| schedule.start(now)).map(|id| id.to_string()).collect()
+    }
+
+    #[test]
+    fn items_start_in_the_order_of_their_times_and_not_before() {
+        let (mut schedule, now) = (Schedule::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        schedule.ring(ring("late", now + 2 * second));
+        schedule.ring(ring("soon", now + second));
+        schedule.ring(ring("now", now));
+        assert_eq!(started(&mut schedule, now), ["now"]);
+        assert_eq!(schedule.next_at(), Some(now + second));
+        assert_eq!(started(&mut schedule, now + 3 * second), ["soon", "late"]);
+        assert_eq!(schedule.next_at(), None);
+    }
+
+    #[test]
+    fn rings_for_one_item_become_one_at_the_earliest_time() {
+        let (mut schedule, now) = (Schedule::default(), Instant::now());
+        for seconds in [5, 1, 3] {
+            schedule.ring(ring("a", now + Duration::from_secs(seconds)));
+        }
+        assert_eq!(schedule.next_at(), Some(now + Duration::from_secs(1)));
+        assert_eq!(started(&mut schedule, now + Duration::from_secs(9)), ["a"]);
+    }
+
+    #[test]
+    fn an_item_under_way_is_not_started_again_until_it_finishes() {
+        let (mut schedule, now) = (Schedule::default(), Instant::now());
+        schedule.ring(ring("a", now));
+        assert_eq!(started(&mut schedule, now), ["a"]);
+        schedule.ring(ring("a", now));
+        assert_eq!(started(&mut schedule, now), [""; 0]);
+        schedule.finish(&ItemId::new("a"));
+        assert_eq!(started(&mut schedule, now), ["a"]);
+        schedule.finish(&ItemId::new("a"));
+        assert_eq!(started(&mut schedule, now), [""; 0]);
+    }
+}

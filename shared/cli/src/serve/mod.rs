@@ -1,0 +1,267 @@
+//! The whole system in one process: what Lambdas, queues and schedules do on AWS, by tasks of one runtime.
+//!
+//! Rows are on an embedded DynamoDB over SQLite, objects are files, doorbells are channels. All state that counts is in
+//! the data directory; a process that is killed loses rings, which the due loop makes up for (INV-13).
+
+mod archive;
+mod clock;
+mod doorbell;
+mod due;
+mod forge;
+mod hook;
+mod ids;
+mod lock;
+mod simulator;
+mod stop;
+mod store;
+mod workers;
+
+pub(crate) use clock::{SystemClock, pause};
+pub(crate) use forge::MainConnection;
+pub(crate) use lock::create_private;
+pub(crate) use simulator::Behaviour;
+
+use crate::config::{Configuration, MAIN, ProjectConfig, Secrets};
+use archive::FileArchive;
+use collie_api::ApiState;
+use collie_auth::local::LocalIssuer;
+use collie_engine::ports::{Clock, Items, Wakes};
+use collie_engine::{Engine, Ports};
+use doorbell::Doorbell;
+use forge::{Forge, Reached};
+use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_PATH};
+use hook::{HookSecret, Registrar};
+use ids::RandomIds;
+use lock::DataDir;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use simulator::Simulator;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use stop::{Stop, Stopper};
+use store::Store;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+use workers::Pool;
+
+/// How long requests under way may take to end, once the server is told to stop.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What to serve.
+pub(crate) struct Plan {
+    pub(crate) listen: String,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) configuration: Configuration,
+    pub(crate) secrets: Secrets,
+    pub(crate) gitlab: Gitlab,
+    pub(crate) hooks: Hooks,
+    pub(crate) workers: usize,
+    pub(crate) take_over_after: Duration,
+}
+
+/// Where GitLab is.
+pub(crate) enum Gitlab {
+    /// In this process.
+    Simulated(Behaviour),
+    /// Where flags say.
+    At(MainConnection),
+    /// Where the configuration says.
+    Configured,
+}
+
+/// Whether hooks are registered on GitLab, and for which address of ours.
+pub(crate) enum Hooks {
+    /// They are not.
+    Leave,
+    /// For the address we listen on.
+    Register,
+    /// For an address by which GitLab reaches us.
+    RegisterAt(String),
+}
+
+/// The running system.
+pub(crate) struct Server {
+    pub(crate) api: String,
+    gitlab: String,
+    data_dir: DataDir,
+    issuer: LocalIssuer,
+    simulator: Option<Simulator>,
+    store: Store,
+    intake: (Stopper, JoinHandle<()>, JoinSet<()>),
+    workers: (Stopper, JoinHandle<()>),
+}
+
+/// The directory of a data directory that holds the issuer's key.
+pub(crate) fn issuer_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("issuer")
+}
+
+impl Server {
+    /// Starts everything; returns when the API answers.
+    pub(crate) async fn start(plan: Plan) -> Result<Self, String> {
+        let Plan { listen, data_dir, mut configuration, secrets, gitlab, hooks, workers, take_over_after } = plan;
+        let data_dir = DataDir::take(&data_dir)?;
+        let issuer = LocalIssuer::open(&issuer_dir(data_dir.path())).map_err(|error| error.to_string())?;
+        let (simulator, main) = place_of(gitlab, &mut configuration).await?;
+        let hook_secret = HookSecret::in_directory(&data_dir);
+        let forge = Forge::connect(configuration, main, &secrets, &hook_secret, Arc::new(SystemClock)).await?;
+        let store = Store::open(&data_dir.join("collie.sqlite")).await?;
+        let archive = FileArchive::open(&data_dir.join("objects")).map_err(|error| format!("the archive: {error}"))?;
+        let listener = TcpListener::bind(&listen).await.map_err(|error| format!("{listen}: {error}"))?;
+        let api = url_of(listener.local_addr().map_err(|error| error.to_string())?);
+        let (door, reached, gitlab_url) = (forge.hook_door(), forge.reached.clone(), shown_gitlab(&forge.reached));
+
+        let (bell, rings) = doorbell::doorbell();
+        let ports = ports(&store, forge.gitlab, archive, &bell);
+        let engine = Engine::new(ports, Arc::new(forge.settings));
+        let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
+        let auth = Arc::new(issuer.clone().authenticator(Arc::new(SystemClock)));
+        let state = ApiState { engine: engine.clone(), auth, hooks: door, request_ids: Arc::new(RandomIds) };
+
+        let (stop_workers, workers_stop) = stop::order();
+        let pool = Pool::new(engine.clone(), rings, format!("serve/{}", std::process::id()), workers);
+        let workers = (stop_workers, tokio::spawn(pool.work(workers_stop)));
+        let (stop_intake, stop) = stop::order();
+        let http = tokio::spawn(serve_http(listener, collie_api::router(state), stop.clone()));
+        let mut loops = JoinSet::new();
+        loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
+        loops.spawn(due::sweep(store.database.clone(), stop.clone()));
+        loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, take_over_after, stop));
+        let intake = (stop_intake, http, loops);
+        register(&hooks, &reached, &engine, &api).await?;
+        Ok(Self { api, gitlab: gitlab_url, data_dir, issuer, simulator, store, intake, workers })
+    }
+
+    /// Stops intake, lets what is under way end, and closes the store.
+    pub(crate) async fn stop(self) {
+        let Self { store, simulator, intake, workers, data_dir, .. } = self;
+        let (stop_intake, mut http, loops) = intake;
+        stop_intake.stop();
+        if tokio::time::timeout(CLOSE_WITHIN, &mut http).await.is_err() {
+            http.abort();
+            let _ = http.await;
+        }
+        loops.join_all().await;
+        let (stop_workers, pool) = workers;
+        stop_workers.stop();
+        if pool.await.is_err() {
+            tracing::error!("the worker pool panicked");
+        }
+        store.close().await;
+        if let Some(simulator) = simulator {
+            simulator.stop().await;
+        }
+        drop(data_dir);
+    }
+
+    /// The line that says where everything is.
+    pub(crate) fn ready_line(&self) -> Value {
+        let token_command = format!("collie token --data-dir {}", shell_word(&self.data_dir.path().display().to_string()));
+        let mut line = json!({ "ready": true, "api": self.api, "gitlab": self.gitlab, "token_command": token_command });
+        if self.simulator.is_some() {
+            line["project"] = json!(DEMO_PROJECT_PATH);
+            line["connection"] = json!(MAIN);
+            line["queue"] = Value::Null;
+            line["gitlab_token"] = json!(DEMO_ADMIN_TOKEN);
+        }
+        line
+    }
+
+    /// Makes a token.
+    pub(crate) fn token(&self, name: &str, ttl: Duration) -> Result<SecretString, String> {
+        self.issuer.token(name, false, ttl, SystemClock.now()).map_err(|error| error.to_string())
+    }
+
+    /// Where GitLab is.
+    pub(crate) fn gitlab(&self) -> &str {
+        &self.gitlab
+    }
+}
+
+/// Starts the simulator where it is wanted, and says where `main` is.
+async fn place_of(gitlab: Gitlab, configuration: &mut Configuration) -> Result<(Option<Simulator>, Option<MainConnection>), String> {
+    let behaviour = match gitlab {
+        Gitlab::Simulated(behaviour) => behaviour,
+        Gitlab::At(main) => return Ok((None, Some(main))),
+        Gitlab::Configured => return Ok((None, None)),
+    };
+    let simulator = Simulator::start(&behaviour).await?;
+    if configuration.projects.is_empty() {
+        configuration.projects.push(ProjectConfig::plain(DEMO_PROJECT_PATH));
+    }
+    let url = simulator.url.parse().map_err(|_| "the simulator's address is no URL")?;
+    let main = MainConnection { url, token: SecretString::from(DEMO_BOT_TOKEN) };
+    Ok((Some(simulator), Some(main)))
+}
+
+fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bell: &Doorbell) -> Ports {
+    Ports {
+        items: Arc::new(store.items.clone()) as Arc<dyn Items>,
+        forge: Arc::new(gitlab),
+        archive: Arc::new(archive),
+        wakes: Arc::new(bell.clone()) as Arc<dyn Wakes>,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+    }
+}
+
+async fn serve_http(listener: TcpListener, router: axum::Router, mut stop: Stop) {
+    let until = async move { stop.given().await };
+    if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(until).await {
+        tracing::error!(%error, "the API stopped");
+    }
+}
+
+async fn register(hooks: &Hooks, reached: &[Reached], engine: &Engine, api: &str) -> Result<(), String> {
+    let api = match hooks {
+        Hooks::Leave => return Ok(()),
+        Hooks::Register => api,
+        Hooks::RegisterAt(url) => url.trim_end_matches('/'),
+    };
+    for connection in reached {
+        let registrar = Registrar::new(connection, api)?;
+        for project in engine.settings().projects.iter().filter(|project| project.at.host == connection.host) {
+            registrar.register(project.at.id).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The address by which this machine reaches the listener.
+fn url_of(address: SocketAddr) -> String {
+    let loopback: std::net::IpAddr = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
+    let ip = if address.ip().is_unspecified() { loopback } else { address.ip() };
+    format!("http://{}", SocketAddr::new(ip, address.port()))
+}
+
+fn shown_gitlab(reached: &[Reached]) -> String {
+    let main = reached.iter().find(|r| r.slug == MAIN).or(reached.first());
+    main.map(|r| r.base_url.as_str().trim_end_matches('/').to_owned()).unwrap_or_default()
+}
+
+/// The text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
+    if plain && !text.is_empty() { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_on_every_address_is_reached_by_loopback() {
+        assert_eq!(url_of("0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
+        assert_eq!(url_of("10.0.0.7:8080".parse().unwrap()), "http://10.0.0.7:8080");
+        assert_eq!(url_of("[::]:80".parse().unwrap()), "http://[::1]:80");
+    }
+
+    #[test]
+    fn a_path_with_blanks_is_one_word() {
+        assert_eq!(shell_word("/tmp/a b"), "'/tmp/a b'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word(".collie"), ".collie");
+    }
+}

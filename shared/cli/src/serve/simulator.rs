@@ -1,0 +1,55 @@
+//! GitLab, as a model in this process: the demonstration project, ready to be worked on.
+
+use gitlab_sim::{Clock, DEMO_PROJECT_ID, Persona, Sim, Timing};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// How the simulator behaves.
+#[derive(Debug, Clone)]
+pub(crate) struct Behaviour {
+    /// Where it listens.
+    pub(crate) listen: String,
+    /// How long a job of a pipeline runs.
+    pub(crate) job_ms: u64,
+    /// When the reviewer approves, after a merge request is ready for her.
+    pub(crate) review_ms: u64,
+}
+
+impl Behaviour {
+    /// A few seconds for everything, on this address.
+    pub(crate) fn usual(listen: String) -> Self {
+        Self { listen, job_ms: 3_000, review_ms: 5_000 }
+    }
+}
+
+/// The running simulator.
+pub(crate) struct Simulator {
+    pub(crate) url: String,
+    task: JoinHandle<std::io::Result<()>>,
+}
+
+impl Simulator {
+    /// Starts it: one approval and a successful pipeline are needed to merge.
+    pub(crate) async fn start(behaviour: &Behaviour) -> Result<Self, String> {
+        let listener = TcpListener::bind(&behaviour.listen).await.map_err(|error| format!("simulator on {}: {error}", behaviour.listen))?;
+        let url = format!("http://{}", listener.local_addr().map_err(|error| error.to_string())?);
+        let sim = demo(behaviour);
+        Ok(Self { url, task: tokio::spawn(sim.serve(listener)) })
+    }
+
+    /// Ends it.
+    pub(crate) async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+fn demo(behaviour: &Behaviour) -> Sim {
+    let sim = Sim::demo(Clock::Wall);
+    sim.set_timing(|timing| *timing = Timing { job_run_ms: behaviour.job_ms, ..Timing::quick() });
+    sim.set_settings(DEMO_PROJECT_ID, |settings| settings.approvals_required = 1);
+    sim.clear_personas(DEMO_PROJECT_ID);
+    let reviewer = Persona { user: "reviewer".to_owned(), approves_after_ms: behaviour.review_ms, title_contains: None };
+    sim.add_persona(DEMO_PROJECT_ID, reviewer);
+    sim
+}
