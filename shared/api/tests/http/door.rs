@@ -1,0 +1,96 @@
+//! The door for hooks.
+
+use crate::support::{Answer, HOOK_SECRET, World};
+use axum::http::Request;
+use collie_core::error::{Class, Failure};
+use collie_engine::ports::Items;
+use serde_json::{Value, json};
+
+fn pipeline() -> Value {
+    json!({"object_kind": "pipeline", "project": {"id": 4711},
+        "object_attributes": {"id": 90, "ref": "bot/x", "sha": "bbbb", "status": "success", "finished_at": "2026-01-31 18:04:04 UTC"}})
+}
+
+async fn knock(world: &World, webhook: &str, secret: &str, body: &str, names: &[(&str, &str)]) -> Answer {
+    let request = Request::post(format!("/v1/hooks/gitlab/{webhook}")).header("x-gitlab-token", secret);
+    let request = names.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    world.send(request.body(body.to_owned().into()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_delivery_is_stored_before_it_is_acknowledged_and_known_again() {
+    let world = World::new();
+    let id = world.submitted("alice", "bot/x").await;
+    let answer = knock(&world, "main", HOOK_SECRET, &pipeline().to_string(), &[]).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"outcome": "stored"})));
+    assert_eq!(world.items.item(&id).await.unwrap().unwrap().inbox.len(), 1);
+    assert_eq!(world.rings.lock().unwrap().len(), 2);
+    let again = knock(&world, "main", HOOK_SECRET, &pipeline().to_string(), &[]).await;
+    assert_eq!(again.json(), json!({"outcome": "repeated"}));
+    assert_eq!(world.items.item(&id).await.unwrap().unwrap().inbox.len(), 1);
+}
+
+#[tokio::test]
+async fn a_delivery_is_known_by_the_first_of_its_names() {
+    let world = World::new();
+    let id = world.submitted("alice", "bot/x").await;
+    let body = pipeline().to_string();
+    let cases: [(&[(&str, &str)], &str); 6] = [
+        (&[("idempotency-key", "k1"), ("webhook-id", "w1")], "stored"),
+        (&[("idempotency-key", "k1"), ("webhook-id", "w2")], "repeated"),
+        (&[("webhook-id", "w1")], "stored"),
+        (&[("webhook-id", "w1"), ("x-gitlab-event-uuid", "u1")], "repeated"),
+        (&[("idempotency-key", "")], "stored"),
+        (&[], "repeated"),
+    ];
+    for (names, outcome) in cases {
+        assert_eq!(knock(&world, "main", HOOK_SECRET, &body, names).await.json()["outcome"], outcome, "{names:?}");
+    }
+    assert_eq!(world.items.item(&id).await.unwrap().unwrap().inbox.len(), 3);
+}
+
+#[tokio::test]
+async fn only_the_connections_secret_opens_the_door() {
+    let world = World::new();
+    world.submitted("alice", "bot/x").await;
+    let body = pipeline().to_string();
+    let same = format!("{HOOK_SECRET}x");
+    for (webhook, secret) in [("main", ""), ("main", "canary"), ("main", &same), ("other", HOOK_SECRET), ("unset", ""), ("unset", "x")] {
+        assert_eq!(knock(&world, webhook, secret, &body, &[]).await.refusal(), (401, "unauthenticated".into()), "{webhook} {secret}");
+    }
+    let request = Request::post("/v1/hooks/gitlab/main").header("authorization", "Bearer root").body(body.into()).unwrap();
+    assert_eq!(world.send(request).await.refusal(), (401, "unauthenticated".into()));
+    assert_eq!(world.rings.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_of_no_use_is_acknowledged_and_what_is_malformed_is_not() {
+    let world = World::new();
+    assert_eq!(knock(&world, "main", HOOK_SECRET, &pipeline().to_string(), &[]).await.json()["outcome"], "unresolved");
+    assert_eq!(knock(&world, "main", HOOK_SECRET, r#"{"object_kind":"push"}"#, &[]).await.json()["outcome"], "ignored");
+    world.submitted("alice", "bot/x").await;
+    let mut running = pipeline();
+    running["object_attributes"]["status"] = json!("running");
+    assert_eq!(knock(&world, "main", HOOK_SECRET, &running.to_string(), &[]).await.json()["outcome"], "no_effect");
+    for body in ["", "{", "{}", "[]"] {
+        assert_eq!(knock(&world, "main", HOOK_SECRET, body, &[]).await.refusal(), (400, "malformed_hook".into()), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_stored_is_not_acknowledged() {
+    let world = World::new();
+    world.submitted("alice", "bot/x").await;
+    *world.drawer.failure.lock().unwrap() = Some(Failure::new(Class::Transient { answered: false }, "archive", "no answer"));
+    let answer = knock(&world, "main", HOOK_SECRET, &pipeline().to_string(), &[]).await;
+    assert_eq!((answer.refusal(), answer.header("retry-after")), ((503, "unavailable".into()), Some("5")));
+}
+
+#[tokio::test]
+async fn a_hook_has_three_mebibytes_at_most() {
+    let world = World::new();
+    let body = pipeline().to_string();
+    let filled = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+    assert_eq!(knock(&world, "main", HOOK_SECRET, &filled(3 << 20), &[]).await.status, 200);
+    assert_eq!(knock(&world, "main", HOOK_SECRET, &filled((3 << 20) + 1), &[]).await.refusal(), (413, "too_large".into()));
+}

@@ -1,0 +1,11 @@
+//! The API as callers meet it: requests to the router over the store in memory.
+#![allow(clippy::unwrap_used, reason = "a test helper that fails fails its test")]
+
+mod access;
+mod door;
+mod failures;
+mod moving;
+mod reading;
+mod secrecy;
+mod submitting;
+mod support;

@@ -1,0 +1,166 @@
+//! The ports that are no store.
+
+use super::NOW;
+use async_trait::async_trait;
+use collie_auth::{AuthError, Authenticator};
+use collie_core::error::Failure;
+use collie_core::id::{ItemId, MrIid, NoteId, PipelineId, Sha, Token};
+use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
+use collie_core::time::Timestamp;
+use collie_engine::access::Caller;
+use collie_engine::ports::{Archive, Clock, Forge, Ids, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, Tree, Wakes};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// `alice` and `bob` are callers, `root` is an admin; other words are no tokens.
+pub struct Callers;
+
+#[async_trait]
+impl Authenticator for Callers {
+    async fn authenticate(&self, bearer: &str) -> Result<Caller, AuthError> {
+        match bearer {
+            "alice" | "bob" | "root" => Ok(Caller { identity: format!("local|{bearer}"), admin: bearer == "root" }),
+            "" => Err(AuthError::Missing),
+            "stale" => Err(AuthError::Expired),
+            "outage" => Err(AuthError::Unavailable),
+            _ => Err(AuthError::Invalid("its signature is not this issuer's")),
+        }
+    }
+}
+
+/// A clock that stands still.
+pub struct Still;
+
+#[async_trait]
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+
+    async fn sleep(&self, _duration: Duration) {}
+}
+
+/// Counts.
+#[derive(Default)]
+pub struct Tally(AtomicU64);
+
+impl Tally {
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl Ids for Tally {
+    fn item_id(&self, _now: Timestamp) -> ItemId {
+        ItemId::new(format!("00000000-0000-7000-8000-{:012}", self.next()))
+    }
+
+    fn token(&self) -> Token {
+        Token::new(format!("token-{}", self.next()))
+    }
+
+    fn jitter(&self) -> f64 {
+        0.5
+    }
+}
+
+/// Objects in memory; fails where it is told to.
+#[derive(Default)]
+pub struct Drawer {
+    pub objects: Mutex<BTreeMap<String, Vec<u8>>>,
+    pub failure: Mutex<Option<Failure>>,
+}
+
+#[async_trait]
+impl Archive for Drawer {
+    async fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<Stored, Failure> {
+        if let Some(failure) = self.failure.lock().unwrap().clone() {
+            return Err(failure);
+        }
+        let old = self.objects.lock().unwrap().insert(key.to_owned(), bytes);
+        Ok(if old.is_some() { Stored::Existed } else { Stored::Created })
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(self.objects.lock().unwrap().get(key).cloned())
+    }
+}
+
+/// A wake-up that was sent.
+pub type Ring = ItemId;
+
+/// Remembers wake-ups.
+pub struct Bell(pub Arc<Mutex<Vec<Ring>>>);
+
+#[async_trait]
+impl Wakes for Bell {
+    async fn send(&self, item: &ItemId, _delay: Duration) -> Result<(), Failure> {
+        self.0.lock().unwrap().push(item.clone());
+        Ok(())
+    }
+}
+
+/// No route of the API calls GitLab.
+pub struct NoForge;
+
+fn never<T>() -> Result<T, Failure> {
+    Err(Failure::bug("the API called GitLab"))
+}
+
+#[async_trait]
+impl Forge for NoForge {
+    async fn branch(&self, _: &ProjectRef, _: &str) -> Result<Option<Branch>, Failure> {
+        never()
+    }
+    async fn tree(&self, _: &ProjectRef, _: &Sha, _: &str) -> Result<Tree, Failure> {
+        never()
+    }
+    async fn commit(&self, _: &ProjectRef, _: &Sha) -> Result<Option<Commit>, Failure> {
+        never()
+    }
+    async fn merge_base(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<Option<Sha>, Failure> {
+        never()
+    }
+    async fn changed_paths(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<ChangedPaths, Failure> {
+        never()
+    }
+    async fn create_commit(&self, _: &ProjectRef, _: NewCommit<'_>) -> Result<Sha, Failure> {
+        never()
+    }
+    async fn delete_branch(&self, _: &ProjectRef, _: &str) -> Result<(), Failure> {
+        never()
+    }
+    async fn merge_request(&self, _: &ProjectRef, _: MrIid) -> Result<Option<MergeRequest>, Failure> {
+        never()
+    }
+    async fn open_merge_requests(&self, _: &ProjectRef, _: &str) -> Result<Vec<MergeRequest>, Failure> {
+        never()
+    }
+    async fn open_merge_request(&self, _: &ProjectRef, _: &NewMergeRequest) -> Result<MergeRequest, Failure> {
+        never()
+    }
+    async fn edit_merge_request(&self, _: &ProjectRef, _: MrIid, _: &MrEdit) -> Result<MergeRequest, Failure> {
+        never()
+    }
+    async fn merge(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: MergeOptions) -> Result<MergeRequest, Failure> {
+        never()
+    }
+    async fn approvals_left(&self, _: &ProjectRef, _: MrIid) -> Result<Option<u64>, Failure> {
+        never()
+    }
+    async fn notes(&self, _: &ProjectRef, _: MrIid) -> Result<Vec<Note>, Failure> {
+        never()
+    }
+    async fn add_note(&self, _: &ProjectRef, _: MrIid, _: &str) -> Result<Note, Failure> {
+        never()
+    }
+    async fn edit_note(&self, _: &ProjectRef, _: MrIid, _: NoteId, _: &str) -> Result<(), Failure> {
+        never()
+    }
+    async fn jobs(&self, _: &ProjectRef, _: PipelineId) -> Result<Vec<Job>, Failure> {
+        never()
+    }
+}
