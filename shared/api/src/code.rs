@@ -136,3 +136,19 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_code_has_a_word_of_its_own_and_a_row_in_the_readme() {
+        let words: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(words.len(), Code::ALL.len());
+        for code in Code::ALL {
+            let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
+            assert!(include_str!("../README.md").contains(&row), "{row}");
+        }
+    }
+}

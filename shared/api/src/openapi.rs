@@ -70,7 +70,7 @@ fn document_of(response: &mut RefOr<Response>) {
     }
 }
 
-/// A submission, as the document shows it; [`crate::submission`] reads it.
+/// A change that is to become a merged merge request.
 #[derive(ToSchema)]
 #[schema(as = Submission)]
 #[expect(dead_code, reason = "describes what the reader of submissions takes, field by field; a test compares the two")]

@@ -42,3 +42,14 @@ fn encode(name: &str) -> String {
     };
     name.bytes().map(byte).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_whole() {
+        assert_eq!(encode("bot/ä b.1_x-~"), "bot%2F%C3%A4%20b.1_x-~");
+        assert_eq!(encode(""), "");
+    }
+}

@@ -98,3 +98,32 @@ fn cancel_pending() -> Problem {
 fn contended(detail: &str) -> Problem {
     Problem::new(Code::Contended, detail)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alice() -> Caller {
+        Caller { identity: "local|alice".into(), admin: false }
+    }
+
+    #[test]
+    fn a_busy_item_may_be_tried_again_soon() {
+        let problems = [
+            of_submit(submit::Error::Contended, &alice(), Errors::default()),
+            of_submit(submit::Error::TooLarge, &alice(), Errors::default()),
+            of_lifecycle(lifecycle::Error::Contended, Code::NotRetryable),
+            of_lifecycle(lifecycle::Error::TooLarge, Code::NotRetryable),
+        ];
+        for problem in problems {
+            assert_eq!((problem.code, problem.code.status().as_u16(), problem.code.retry_after()), (Code::Contended, 503, Some(1)));
+        }
+    }
+
+    #[test]
+    fn a_flood_of_violations_is_cut() {
+        let violation = Violation { path: "/file_actions/0".into(), code: "empty_path", message: "m".into(), hint: "h".into() };
+        let problem = of_violations(vec![violation; 1200], Errors::default());
+        assert_eq!((problem.errors.len(), problem.detail.as_str()), (1000, "1200 errors; see errors"));
+    }
+}

@@ -30,6 +30,7 @@ pub(crate) struct ExplanationView {
 
 /// One deferred dimension.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Waiting)]
 pub(crate) struct WaitingView {
     /// Its name.
     dimension: String,
@@ -43,6 +44,7 @@ pub(crate) struct WaitingView {
 
 /// One unmet condition of the merge.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = MergeBlocker)]
 pub(crate) struct BlockerView {
     /// What is missing.
     code: String,

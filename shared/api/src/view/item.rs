@@ -48,6 +48,7 @@ pub(crate) struct WorkItem {
 
 /// One readiness signal.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Dimension)]
 pub(crate) struct DimensionView {
     /// Its name.
     dimension: String,
@@ -65,6 +66,7 @@ pub(crate) struct DimensionView {
 
 /// What a merge request item knows.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = MergeRequestDetail)]
 pub(crate) struct MrDetail {
     /// The project's path when it was submitted.
     project: String,
@@ -98,6 +100,7 @@ pub(crate) struct MrDetail {
 
 /// A file action without its bytes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = FileActionRecord)]
 pub(crate) struct ActionView {
     /// `create`, `update`, `delete`, `move` or `chmod`.
     #[schema(value_type = String)]

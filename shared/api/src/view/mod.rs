@@ -21,6 +21,7 @@ fn time(at: Timestamp) -> String {
 
 /// The last error of a work item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = LastError)]
 pub(crate) struct LastErrorView {
     /// Its code.
     code: String,
@@ -38,6 +39,7 @@ impl LastErrorView {
 
 /// Why a work item neither pushes nor merges, until the cause is gone.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Blocked)]
 pub(crate) struct BlockedView {
     /// `foreign_commits`, `conflict`, `auth` or `merge_train_required`.
     #[schema(value_type = String)]

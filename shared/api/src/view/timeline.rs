@@ -18,6 +18,7 @@ pub(crate) struct TimelineView {
 
 /// One run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Run)]
 pub(crate) struct EntryView {
     /// When it began.
     at: String,
@@ -37,6 +38,7 @@ pub(crate) struct EntryView {
 
 /// One step of a run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Step)]
 pub(crate) struct StepView {
     /// The action, or `events` for events applied.
     action: String,

@@ -32,3 +32,11 @@ async fn a_bug_is_ours() {
     *world.drawer.failure.lock().unwrap() = Some(Failure::bug("the inside of Collie"));
     assert_json_snapshot!("bug", world.submit("alice", &submission("bot/x")).await.shown());
 }
+
+#[tokio::test]
+async fn a_panic_ends_one_request() {
+    let world = World::new();
+    let answer = world.get("panic", "/v1/me").await;
+    assert_eq!((answer.refusal(), answer.header("x-request-id")), ((500, "internal".into()), Some("token-1")));
+    assert_eq!(world.get("alice", "/v1/me").await.status, 200);
+}

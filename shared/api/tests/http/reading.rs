@@ -26,6 +26,7 @@ async fn under_way(world: &World, id: &ItemId) {
         item.attempts = 1;
         item.last_error = Some(LastError { code: "forge_busy".into(), message: "GitLab is busy".into(), at: NOW });
         item.dims.insert(dims::mr(), Dimension::done());
+        item.dims.insert(dims::dashboard(), Dimension::done());
         item.dims.insert(dims::reconcile(), Dimension::deferred(NOW.after(Duration::from_secs(60)), "waiting for the pipeline"));
     };
     world.hold(id, write).await;

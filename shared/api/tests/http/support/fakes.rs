@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// `alice` and `bob` are callers, `root` is an admin; other words are no tokens.
-pub struct Callers;
+pub(crate) struct Callers;
 
 #[async_trait]
 impl Authenticator for Callers {
@@ -25,6 +25,7 @@ impl Authenticator for Callers {
             "alice" | "bob" | "root" => Ok(Caller { identity: format!("local|{bearer}"), admin: bearer == "root" }),
             "" => Err(AuthError::Missing),
             "stale" => Err(AuthError::Expired),
+            "panic" => panic!("the authenticator has a bug"),
             "outage" => Err(AuthError::Unavailable),
             _ => Err(AuthError::Invalid("its signature is not this issuer's")),
         }
@@ -32,7 +33,7 @@ impl Authenticator for Callers {
 }
 
 /// A clock that stands still.
-pub struct Still;
+pub(crate) struct Still;
 
 #[async_trait]
 impl Clock for Still {
@@ -45,7 +46,7 @@ impl Clock for Still {
 
 /// Counts.
 #[derive(Default)]
-pub struct Tally(AtomicU64);
+pub(crate) struct Tally(AtomicU64);
 
 impl Tally {
     fn next(&self) -> u64 {
@@ -69,9 +70,9 @@ impl Ids for Tally {
 
 /// Objects in memory; fails where it is told to.
 #[derive(Default)]
-pub struct Drawer {
-    pub objects: Mutex<BTreeMap<String, Vec<u8>>>,
-    pub failure: Mutex<Option<Failure>>,
+pub(crate) struct Drawer {
+    pub(crate) objects: Mutex<BTreeMap<String, Vec<u8>>>,
+    pub(crate) failure: Mutex<Option<Failure>>,
 }
 
 #[async_trait]
@@ -90,10 +91,10 @@ impl Archive for Drawer {
 }
 
 /// A wake-up that was sent.
-pub type Ring = ItemId;
+pub(crate) type Ring = ItemId;
 
 /// Remembers wake-ups.
-pub struct Bell(pub Arc<Mutex<Vec<Ring>>>);
+pub(crate) struct Bell(pub(super) Arc<Mutex<Vec<Ring>>>);
 
 #[async_trait]
 impl Wakes for Bell {
@@ -104,7 +105,7 @@ impl Wakes for Bell {
 }
 
 /// No route of the API calls GitLab.
-pub struct NoForge;
+pub(crate) struct NoForge;
 
 fn never<T>() -> Result<T, Failure> {
     Err(Failure::bug("the API called GitLab"))

@@ -16,59 +16,60 @@ use collie_dynamo::MemoryItems;
 use collie_engine::ports::{Items, ProjectRef};
 use collie_engine::settings::{Project, Settings};
 use collie_engine::{Engine, Ports};
-pub use fakes::Ring;
+pub(crate) use fakes::Ring;
 use fakes::{Callers, Drawer, NoForge, Still, Tally};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tower::ServiceExt;
 
 /// The time of the world: 2026-01-31T18:04:04Z.
-pub const NOW: Timestamp = Timestamp::from_millis(1_769_882_644_000);
+pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_769_882_644_000);
 /// The secret of the connection `main`.
-pub const HOOK_SECRET: &str = "canary-hook-secret";
+pub(crate) const HOOK_SECRET: &str = "canary-hook-secret";
 /// The host of the connection `main`.
-pub const HOST: &str = "gitlab.example.com";
+pub(crate) const HOST: &str = "gitlab.example.com";
 
 /// The world.
-pub struct World {
+pub(crate) struct World {
     router: Router,
-    pub items: MemoryItems,
-    pub rings: Arc<Mutex<Vec<Ring>>>,
-    pub drawer: Arc<Drawer>,
+    pub(crate) items: MemoryItems,
+    pub(crate) rings: Arc<Mutex<Vec<Ring>>>,
+    pub(crate) drawer: Arc<Drawer>,
 }
 
 /// An answer, read to its end.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
     /// Status and code of a refusal.
-    pub fn refusal(&self) -> (u16, String) {
+    pub(crate) fn refusal(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), Some("application/problem+json"));
         (self.status, self.json()["code"].as_str().unwrap().to_owned())
     }
 
     /// Path and code of each error.
-    pub fn errors(&self) -> Vec<(String, String)> {
+    pub(crate) fn errors(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         self.json()["errors"].as_array().unwrap().iter().map(|e| (text(&e["path"]), text(&e["code"]))).collect()
     }
 
     /// What a person would see, for snapshots.
-    pub fn shown(&self) -> Value {
+    pub(crate) fn shown(&self) -> Value {
         let names = ["content-type", "cache-control", "retry-after", "www-authenticate", "x-request-id"];
         let headers: serde_json::Map<_, _> = names.iter().filter_map(|n| Some(((*n).to_owned(), json!(self.header(n)?)))).collect();
         json!({"status": self.status, "headers": headers, "body": self.json()})
@@ -76,7 +77,7 @@ impl Answer {
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (items, drawer, rings) = (MemoryItems::new(), Arc::new(Drawer::default()), Arc::default());
         let ports = Ports {
             items: Arc::new(items.clone()),
@@ -97,44 +98,45 @@ impl World {
         Self { router: router(state), items, rings, drawer }
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         Answer { status: parts.status.as_u16(), headers: parts.headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
     }
 
-    pub async fn get(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn get(&self, token: &str, path: &str) -> Answer {
         self.send(request("GET", token, path).body(Body::empty()).unwrap()).await
     }
 
-    pub async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
         self.send(request("POST", token, path).body(Body::from(body.to_string())).unwrap()).await
     }
 
-    pub async fn submit(&self, token: &str, body: &Value) -> Answer {
+    pub(crate) async fn submit(&self, token: &str, body: &Value) -> Answer {
         self.post(token, "/v1/work-items", body).await
     }
 
     /// Submits a change of one branch, and returns the item's id.
-    pub async fn submitted(&self, token: &str, branch: &str) -> ItemId {
+    pub(crate) async fn submitted(&self, token: &str, branch: &str) -> ItemId {
         let answer = self.submit(token, &submission(branch)).await;
         assert_eq!(answer.status, 201, "{}", answer.text);
         ItemId::new(answer.json()["work_item"]["id"].as_str().unwrap())
     }
 
     /// Writes an item as the holder of its lease does.
-    pub async fn hold(&self, id: &ItemId, write: impl FnOnce(&mut Item)) {
+    pub(crate) async fn hold(&self, id: &ItemId, write: impl FnOnce(&mut Item)) {
         let claim = Change::Claim { now: NOW, token: Token::new("lease") };
         let row = self.items.change(id, &claim).await.unwrap();
         let mut next = row.clone();
         write(&mut next);
+        let due_at = next.is_active().then(|| NOW.after(Duration::from_secs(60)));
         let commit = Commit {
             belief: Belief::of(&row),
             token: Token::new("commit"),
             next,
             progress: true,
-            ending: Ending::Exit { due_at: None },
+            ending: Ending::Exit { due_at },
             successor: None,
         };
         self.items.change(id, &Change::Commit(Box::new(commit))).await.unwrap();
@@ -156,7 +158,7 @@ fn settings() -> Settings {
 }
 
 /// A small submission.
-pub fn submission(branch: &str) -> Value {
+pub(crate) fn submission(branch: &str) -> Value {
     json!({"item_type": "mr", "project": "group/app", "source_branch": branch, "target_branch": "main", "title": "Bump openssl",
         "labels": ["deps"], "auto_merge": true,
         "file_actions": [{"action": "update", "file_path": "lib/versions.txt", "content": "openssl 3.5.1\n"}]})
