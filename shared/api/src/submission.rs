@@ -2,7 +2,7 @@
 //!
 //! Two kinds are kept apart: the *shape* (unknown, missing and ill-typed fields; 400) and *rules* about what a well-formed
 //! field says (a verb that does not exist, bytes that are not base64; 422). The policy has more of the second kind, so a
-//! [`Reading`] goes on with stand-ins for what broke a rule, and the policy's violations join the list.
+//! reading goes on with stand-ins for what broke a rule, and the policy's violations join the list.
 
 use crate::code::Code;
 use crate::fields::{Errors, Object, typed};
