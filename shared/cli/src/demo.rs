@@ -60,6 +60,7 @@ fn plan(data_dir: &Path, fast: bool) -> Plan {
         hooks: Hooks::Register,
         workers: WORKERS,
         take_over_after: Duration::ZERO,
+        look_every: LOOK_EVERY,
     }
 }
 

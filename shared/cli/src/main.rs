@@ -16,6 +16,7 @@ use client::render;
 use demo::DemoArgs;
 use error::Error;
 use serve_args::ServeArgs;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use token::TokenArgs;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,11 +46,12 @@ enum Command {
 }
 
 impl Command {
-    /// What is logged where nobody says it: a server tells what it does, a command only what goes wrong.
+    /// What is logged where nobody says it: a server tells what it does, a command only what goes wrong. The store's
+    /// own server warns of every condition that does not hold, which is how writers learn that others were faster.
     const fn usual_log(&self) -> &'static str {
         match self {
-            Self::Serve(_) => "info",
-            _ => "warn",
+            Self::Serve(_) => "info,dynoxide=error",
+            _ => "warn,dynoxide=error",
         }
     }
 }
@@ -69,7 +71,8 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<(), Error> {
     let filter = cli.log.as_deref().unwrap_or_else(|| cli.command.usual_log());
     let filter = EnvFilter::try_new(filter).map_err(|error| Error::Usage(format!("--log {filter:?}: {error}")))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
     match cli.command {
         Command::Serve(args) => serve_args::run(*args).await,
         Command::Token(args) => token::run(&args),

@@ -53,6 +53,9 @@ pub(crate) struct ServeArgs {
     /// are taken over.
     #[arg(long, default_value = "10s", value_parser = text::duration)]
     take_over_after: Duration,
+    /// Where no hooks are registered: how often open merge requests are looked at.
+    #[arg(long, default_value = "30s", value_parser = text::interval)]
+    look_every: Duration,
 }
 
 /// Serves until a signal comes.
@@ -94,6 +97,7 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
         hooks,
         workers: usize::from(args.workers),
         take_over_after: args.take_over_after,
+        look_every: args.look_every,
     })
 }
 

@@ -52,6 +52,12 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(scale).map(Duration::from_millis).ok_or_else(|| "the duration is too long".to_owned())
 }
 
+/// A duration that is not zero.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let every = duration(text)?;
+    if every.is_zero() { Err("must be longer than nothing".to_owned()) } else { Ok(every) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

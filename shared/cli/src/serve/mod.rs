@@ -11,6 +11,7 @@ mod forge;
 mod hook;
 mod ids;
 mod lock;
+mod missed;
 mod simulator;
 mod stop;
 mod store;
@@ -27,12 +28,13 @@ use collie_api::ApiState;
 use collie_auth::local::LocalIssuer;
 use collie_engine::ports::{Clock, Items, Wakes};
 use collie_engine::{Engine, Ports};
-use doorbell::Doorbell;
+use doorbell::{Doorbell, Ring};
 use forge::{Forge, Reached};
 use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_PATH};
 use hook::{HookSecret, Registrar};
 use ids::RandomIds;
 use lock::DataDir;
+use missed::Missed;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use simulator::Simulator;
@@ -43,6 +45,7 @@ use std::time::Duration;
 use stop::{Stop, Stopper};
 use store::Store;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 use workers::Pool;
 
@@ -59,6 +62,8 @@ pub(crate) struct Plan {
     pub(crate) hooks: Hooks,
     pub(crate) workers: usize,
     pub(crate) take_over_after: Duration,
+    /// Where no hooks are registered: how often waiting items are looked at.
+    pub(crate) look_every: Duration,
 }
 
 /// Where GitLab is.
@@ -81,6 +86,36 @@ pub(crate) enum Hooks {
     RegisterAt(String),
 }
 
+/// What lasts, and what is reached: everything that is there before anything runs.
+struct Ground {
+    data_dir: DataDir,
+    issuer: LocalIssuer,
+    simulator: Option<Simulator>,
+    forge: Forge,
+    store: Store,
+    archive: FileArchive,
+}
+
+impl Ground {
+    async fn open(data_dir: &Path, mut configuration: Configuration, gitlab: Gitlab, secrets: &Secrets) -> Result<Self, String> {
+        let data_dir = DataDir::take(data_dir)?;
+        let issuer = LocalIssuer::open(&issuer_dir(data_dir.path())).map_err(|error| error.to_string())?;
+        let (simulator, main) = place_of(gitlab, &mut configuration).await?;
+        let hook_secret = HookSecret::in_directory(&data_dir);
+        let forge = Forge::connect(configuration, main, secrets, &hook_secret, Arc::new(SystemClock)).await?;
+        let store = Store::open(&data_dir.join("collie.sqlite")).await?;
+        let archive = FileArchive::open(&data_dir.join("objects")).map_err(|error| format!("the archive: {error}"))?;
+        Ok(Self { data_dir, issuer, simulator, forge, store, archive })
+    }
+}
+
+/// What brings work in, and the order that stops it.
+struct Intake {
+    stop: Stopper,
+    http: JoinHandle<()>,
+    loops: JoinSet<()>,
+}
+
 /// The running system.
 pub(crate) struct Server {
     pub(crate) api: String,
@@ -89,7 +124,7 @@ pub(crate) struct Server {
     issuer: LocalIssuer,
     simulator: Option<Simulator>,
     store: Store,
-    intake: (Stopper, JoinHandle<()>, JoinSet<()>),
+    intake: Intake,
     workers: (Stopper, JoinHandle<()>),
 }
 
@@ -99,45 +134,40 @@ pub(crate) fn issuer_dir(data_dir: &Path) -> PathBuf {
 }
 
 impl Server {
-    /// Starts everything; returns when the API answers.
+    /// Starts everything; returns when the API answers. Hooks are registered before anything looks at GitLab, so that
+    /// what happens after the look is heard of.
     pub(crate) async fn start(plan: Plan) -> Result<Self, String> {
-        let Plan { listen, data_dir, mut configuration, secrets, gitlab, hooks, workers, take_over_after } = plan;
-        let data_dir = DataDir::take(&data_dir)?;
-        let issuer = LocalIssuer::open(&issuer_dir(data_dir.path())).map_err(|error| error.to_string())?;
-        let (simulator, main) = place_of(gitlab, &mut configuration).await?;
-        let hook_secret = HookSecret::in_directory(&data_dir);
-        let forge = Forge::connect(configuration, main, &secrets, &hook_secret, Arc::new(SystemClock)).await?;
-        let store = Store::open(&data_dir.join("collie.sqlite")).await?;
-        let archive = FileArchive::open(&data_dir.join("objects")).map_err(|error| format!("the archive: {error}"))?;
-        let listener = TcpListener::bind(&listen).await.map_err(|error| format!("{listen}: {error}"))?;
+        let ground = Ground::open(&plan.data_dir, plan.configuration, plan.gitlab, &plan.secrets).await?;
+        let Ground { data_dir, issuer, simulator, forge, store, archive } = ground;
+        let listener = TcpListener::bind(&plan.listen).await.map_err(|error| format!("{}: {error}", plan.listen))?;
         let api = url_of(listener.local_addr().map_err(|error| error.to_string())?);
-        let (door, reached, gitlab_url) = (forge.hook_door(), forge.reached.clone(), shown_gitlab(&forge.reached));
+        let gitlab = shown_gitlab(&forge.reached);
+        let (door, reached) = (forge.hook_door(), forge.reached);
 
         let (bell, rings) = doorbell::doorbell();
-        let ports = ports(&store, forge.gitlab, archive, &bell);
-        let engine = Engine::new(ports, Arc::new(forge.settings));
-        let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
+        let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::new(forge.settings));
         let auth = Arc::new(issuer.clone().authenticator(Arc::new(SystemClock)));
         let state = ApiState { engine: engine.clone(), auth, hooks: door, request_ids: Arc::new(RandomIds) };
+        let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
-        let (stop_workers, workers_stop) = stop::order();
-        let pool = Pool::new(engine.clone(), rings, format!("serve/{}", std::process::id()), workers);
-        let workers = (stop_workers, tokio::spawn(pool.work(workers_stop)));
         let (stop_intake, stop) = stop::order();
         let http = tokio::spawn(serve_http(listener, collie_api::router(state), stop.clone()));
+        register(&plan.hooks, &reached, &engine, &api).await?;
         let mut loops = JoinSet::new();
+        let look_every = matches!(plan.hooks, Hooks::Leave).then_some(plan.look_every);
         loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
         loops.spawn(due::sweep(store.database.clone(), stop.clone()));
-        loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, take_over_after, stop));
-        let intake = (stop_intake, http, loops);
-        register(&hooks, &reached, &engine, &api).await?;
-        Ok(Self { api, gitlab: gitlab_url, data_dir, issuer, simulator, store, intake, workers })
+        loops.spawn(missed(&engine, &store, &bell).look(look_every, stop.clone()));
+        loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, plan.take_over_after, stop));
+        let intake = Intake { stop: stop_intake, http, loops };
+        let workers = start_workers(engine, rings, plan.workers);
+        Ok(Self { api, gitlab, data_dir, issuer, simulator, store, intake, workers })
     }
 
     /// Stops intake, lets what is under way end, and closes the store.
     pub(crate) async fn stop(self) {
         let Self { store, simulator, intake, workers, data_dir, .. } = self;
-        let (stop_intake, mut http, loops) = intake;
+        let Intake { stop: stop_intake, mut http, loops } = intake;
         stop_intake.stop();
         if tokio::time::timeout(CLOSE_WITHIN, &mut http).await.is_err() {
             http.abort();
@@ -205,6 +235,18 @@ fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bel
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
     }
+}
+
+fn missed(engine: &Engine, store: &Store, bell: &Doorbell) -> Missed {
+    let projects = engine.settings().projects.iter().map(|project| (project.at.host.clone(), project.at.id)).collect();
+    Missed { items: Arc::new(store.items.clone()), bell: Arc::new(bell.clone()), projects }
+}
+
+fn start_workers(engine: Engine, rings: mpsc::UnboundedReceiver<Ring>, most: usize) -> (Stopper, JoinHandle<()>) {
+    let (stopper, stop) = stop::order();
+    let run = workers::execute(engine, format!("serve/{}", std::process::id()));
+    let pool = Pool::new(run, rings, most);
+    (stopper, tokio::spawn(pool.work(stop)))
 }
 
 async fn serve_http(listener: TcpListener, router: axum::Router, mut stop: Stop) {

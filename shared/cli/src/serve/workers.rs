@@ -10,6 +10,7 @@ use collie_core::id::ItemId;
 use collie_engine::Engine;
 use collie_engine::execute::{Ran, Worker};
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -18,12 +19,12 @@ use tokio::time::Instant;
 /// When an item whose row could not be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 
-type Run = Result<(tokio::task::Id, Result<Ran, Failure>), JoinError>;
+type Run = Pin<Box<dyn Future<Output = Result<Ran, Failure>> + Send>>;
+type Ended = Result<(tokio::task::Id, Result<Ran, Failure>), JoinError>;
 
 /// The pool.
 pub(crate) struct Pool {
-    engine: Engine,
-    worker: Worker,
+    run: Box<dyn Fn(ItemId) -> Run + Send + Sync>,
     limit: usize,
     rings: mpsc::UnboundedReceiver<Ring>,
     schedule: Schedule,
@@ -33,9 +34,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of at most `limit` runs at once.
-    pub(crate) fn new(engine: Engine, rings: mpsc::UnboundedReceiver<Ring>, actor: String, limit: usize) -> Self {
-        let worker = Worker { actor, deadline: None };
-        Self { engine, worker, limit, rings, schedule: Schedule::default(), runs: JoinSet::new(), items: HashMap::new() }
+    pub(crate) fn new(run: impl Fn(ItemId) -> Run + Send + Sync + 'static, rings: mpsc::UnboundedReceiver<Ring>, limit: usize) -> Self {
+        Self { run: Box::new(run), limit, rings, schedule: Schedule::default(), runs: JoinSet::new(), items: HashMap::new() }
     }
 
     /// Works until told to stop, and then until nothing is under way.
@@ -59,8 +59,7 @@ impl Pool {
     fn start_due(&mut self) {
         while self.runs.len() < self.limit {
             let Some(id) = self.schedule.start(Instant::now()) else { return };
-            let (engine, worker, item) = (self.engine.clone(), self.worker.clone(), id.clone());
-            let task = self.runs.spawn(async move { engine.execute(&item, &worker).await });
+            let task = self.runs.spawn((self.run)(id.clone()));
             self.items.insert(task.id(), id);
         }
     }
@@ -70,7 +69,7 @@ impl Pool {
         self.schedule.next_at().filter(|_| self.runs.len() < self.limit)
     }
 
-    fn ended(&mut self, run: Run) {
+    fn ended(&mut self, run: Ended) {
         let (task, ran) = match run {
             Ok((task, ran)) => (task, Some(ran)),
             Err(error) => (error.id(), None),
@@ -93,5 +92,111 @@ impl Pool {
 async fn sleep_until(at: Option<Instant>) {
     if let Some(at) = at {
         tokio::time::sleep_until(at).await;
+    }
+}
+
+/// Runs items by the use case.
+pub(crate) fn execute(engine: Engine, actor: String) -> impl Fn(ItemId) -> Run + Send + Sync {
+    let worker = Worker { actor, deadline: None };
+    move |id| {
+        let (engine, worker) = (engine.clone(), worker.clone());
+        Box::pin(async move { engine.execute(&id, &worker).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::doorbell::{Doorbell, doorbell};
+    use super::super::stop;
+    use super::*;
+    use collie_engine::ports::Wakes as _;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+    use tokio::sync::Semaphore;
+
+    /// What runs did: which began, how many were under way at most; each ends with a permit of `gate`.
+    #[derive(Clone)]
+    struct Watched {
+        begun: Arc<Mutex<Vec<String>>>,
+        under_way: Arc<AtomicUsize>,
+        most: Arc<AtomicUsize>,
+        gate: Arc<Semaphore>,
+    }
+
+    impl Watched {
+        fn new(permits: usize) -> Self {
+            let gate = Arc::new(Semaphore::new(permits));
+            Self { begun: Arc::default(), under_way: Arc::default(), most: Arc::default(), gate }
+        }
+
+        async fn run(self, id: ItemId) -> Result<Ran, Failure> {
+            self.begun.lock().unwrap().push(id.to_string());
+            self.most.fetch_max(self.under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            self.gate.acquire().await.unwrap().forget();
+            self.under_way.fetch_sub(1, Ordering::SeqCst);
+            assert_ne!(id.as_str(), "panics");
+            Ok(Ran::Settled)
+        }
+
+        /// Returns once this many runs have begun.
+        async fn begun(&self, count: usize) {
+            while self.begun.lock().unwrap().len() < count {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn started(watched: &Watched, limit: usize) -> (Doorbell, stop::Stopper, tokio::task::JoinHandle<()>) {
+        let (bell, rings) = doorbell();
+        let (stopper, stop) = stop::order();
+        let runs = watched.clone();
+        let pool = Pool::new(move |id| Box::pin(runs.clone().run(id)), rings, limit);
+        (bell, stopper, tokio::spawn(pool.work(stop)))
+    }
+
+    async fn ring(bell: &Doorbell, ids: &[&str]) {
+        for id in ids {
+            bell.send(&ItemId::new(*id), Duration::ZERO).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn runs_are_bounded_and_none_is_cut_off_by_the_end() {
+        let watched = Watched::new(0);
+        let (bell, stopper, pool) = started(&watched, 2);
+        ring(&bell, &["a", "b", "c"]).await;
+        watched.begun(2).await;
+        stopper.stop();
+        watched.gate.add_permits(2);
+        pool.await.unwrap();
+        assert_eq!(*watched.begun.lock().unwrap(), ["a", "b"]);
+        assert_eq!((watched.under_way.load(Ordering::SeqCst), watched.most.load(Ordering::SeqCst)), (0, 2));
+    }
+
+    #[tokio::test]
+    async fn an_item_rung_for_while_it_runs_runs_once_more_afterwards() {
+        let watched = Watched::new(0);
+        let (bell, stopper, pool) = started(&watched, 2);
+        ring(&bell, &["a"]).await;
+        watched.begun(1).await;
+        ring(&bell, &["a", "a", "b"]).await;
+        watched.begun(2).await;
+        watched.gate.add_permits(3);
+        watched.begun(3).await;
+        stopper.stop();
+        pool.await.unwrap();
+        assert_eq!(*watched.begun.lock().unwrap(), ["a", "b", "a"]);
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_run_alone() {
+        let watched = Watched::new(9);
+        let (bell, stopper, pool) = started(&watched, 1);
+        ring(&bell, &["panics", "b", "panics"]).await;
+        watched.begun(2).await;
+        ring(&bell, &["panics"]).await;
+        watched.begun(3).await;
+        stopper.stop();
+        pool.await.unwrap();
     }
 }
