@@ -36,6 +36,13 @@ impl MemoryItems {
         Self::default()
     }
 
+    /// Changes a row past every condition. For models that try out what the conditions rule out.
+    pub fn edit(&self, id: &ItemId, change: impl FnOnce(&mut Item)) {
+        if let Some(item) = self.state().items.get_mut(id) {
+            change(item);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,6 +3,7 @@
 //! A process is what a crash kills: its futures are dropped, its memory is gone, what it stored stays. [`Process`] wraps the
 //! ports of one; a crash never resumes.
 
+use crate::schedule;
 use async_trait::async_trait;
 use collie_core::error::{Class, Failure};
 use collie_core::id::{BranchIdentity, ItemId, MrIid, NoteId, PipelineId, ProjectId, Sha};
@@ -223,6 +224,7 @@ impl<P: ?Sized> Process<P> {
 
     /// Performs an effect, or what its fate makes of it; `lost` is what a caller hears whose answer is lost.
     async fn effect<T, F: Future<Output = T>>(&self, name: &str, perform: impl Fn() -> F, lost: impl FnOnce() -> T) -> T {
+        schedule::turn().await;
         self.effects.interjections(name, When::Before).await;
         let heard = match self.effects.fate(name) {
             Fate::Go => perform().await,
@@ -277,14 +279,17 @@ impl Items for Process<dyn Items> {
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>, Failure> {
+        schedule::turn().await;
         self.inner.item(id).await
     }
 
     async fn content(&self, id: &ItemId, rev: u64) -> Result<Option<Content>, Failure> {
+        schedule::turn().await;
         self.inner.content(id, rev).await
     }
 
     async fn head(&self, branch: &BranchIdentity) -> Result<Option<BranchHead>, Failure> {
+        schedule::turn().await;
         self.inner.head(branch).await
     }
 
@@ -293,6 +298,7 @@ impl Items for Process<dyn Items> {
     }
 
     async fn mr_link(&self, host: &str, project: ProjectId, iid: MrIid) -> Result<Option<MrLink>, Failure> {
+        schedule::turn().await;
         self.inner.mr_link(host, project, iid).await
     }
 
@@ -313,6 +319,7 @@ impl Items for Process<dyn Items> {
     }
 
     async fn host_wait(&self, host: &str) -> Result<Option<HostWait>, Failure> {
+        schedule::turn().await;
         self.inner.host_wait(host).await
     }
 
@@ -328,6 +335,7 @@ impl Archive for Process<dyn Archive> {
     }
 
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+        schedule::turn().await;
         self.inner.get(key).await
     }
 }

@@ -8,7 +8,10 @@
 
 pub mod effects;
 pub mod invariants;
+pub mod mutant;
 pub mod ports;
+pub mod random;
+pub mod schedule;
 pub mod story;
 pub mod world;
 

@@ -101,6 +101,11 @@ impl WakeQueue {
         Some(first.2)
     }
 
+    /// The next ring, due or not.
+    pub fn take_any(&self) -> Option<ItemId> {
+        self.rings.lock().unwrap().pop_first().map(|(_, _, id)| id)
+    }
+
     /// When the next ring is due.
     #[must_use]
     pub fn next_at(&self) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! The world of a story: GitLab, Collie's processes, queues and time, and the verbs by which people and machines act.
 
 use crate::effects::{Effects, Process, When};
+use crate::mutant::{Mutant, Store};
 use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, WakeQueue};
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::{ItemId, ProjectId};
@@ -10,7 +11,7 @@ use collie_core::policy::Policy;
 use collie_dynamo::MemoryItems;
 use collie_engine::access::Caller;
 use collie_engine::execute::{Ran, Worker};
-use collie_engine::ingest::Received;
+use collie_engine::ingest::{Ingested, Received};
 use collie_engine::ports::{Archive, Forge, Items, ProjectRef, Wakes};
 use collie_engine::settings::{Project, Settings};
 use collie_engine::submit::{Submission, Submitted};
@@ -41,6 +42,7 @@ struct Inner {
     host: String,
     effects: Effects,
     items: Arc<MemoryItems>,
+    store: Arc<Store>,
     archive: Arc<MemoryArchive>,
     wakes: Arc<WakeQueue>,
     forge: Arc<dyn Forge>,
@@ -53,15 +55,20 @@ struct Inner {
 impl World {
     /// A world whose effects go as planned.
     pub async fn new(effects: Effects) -> Self {
-        Self::with_queue(effects, false).await
+        Self::build(effects, false, None).await
+    }
+
+    /// A world whose store follows a wrong protocol, or the right one.
+    pub async fn with_protocol(mutant: Option<Mutant>) -> Self {
+        Self::build(Effects::default(), false, mutant).await
     }
 
     /// A world in which every queue is emptied all the time: only the schedule rings.
     pub async fn without_queues(effects: Effects) -> Self {
-        Self::with_queue(effects, true).await
+        Self::build(effects, true, None).await
     }
 
-    async fn with_queue(effects: Effects, loses: bool) -> Self {
+    async fn build(effects: Effects, loses: bool, mutant: Option<Mutant>) -> Self {
         let sim = Sim::demo(Clock::Manual);
         sim.clear_personas(DEMO_PROJECT_ID);
         sim.capture_hooks(true);
@@ -73,13 +80,15 @@ impl World {
         let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
         let forge = GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap();
         register_hook(&sim);
+        let items = Arc::new(MemoryItems::new());
         Self(Arc::new(Inner {
             wakes: WakeQueue::new(sim.clone(), loses),
             next_tick: AtomicU64::new(sim.now_ms() + MINUTE),
             sim,
             host,
             effects,
-            items: Arc::new(MemoryItems::new()),
+            store: Arc::new(Store::new(MemoryItems::clone(&items), mutant)),
+            items,
             archive: Arc::default(),
             forge: Arc::new(forge),
             ids: Arc::default(),
@@ -112,6 +121,23 @@ impl World {
         &self.0.items
     }
 
+    /// The store as processes see it.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Everything in the wake-up queue is lost.
+    pub fn empty_queues(&self) {
+        while self.0.wakes.take_any().is_some() {}
+    }
+
+    /// The next item that the wake-up queue rings for now.
+    #[must_use]
+    pub fn next_ring(&self) -> Option<ItemId> {
+        self.0.wakes.take_due()
+    }
+
     /// From now on no hook arrives.
     pub fn lose_hooks(&self) {
         self.0.hooks_lost.store(true, Ordering::Relaxed);
@@ -131,7 +157,7 @@ impl World {
     fn process(&self) -> (Engine, Arc<Notify>) {
         let death = Arc::new(Notify::new());
         let inner = &self.0;
-        let items: Arc<dyn Items> = inner.items.clone();
+        let items: Arc<dyn Items> = inner.store.clone();
         let archive: Arc<dyn Archive> = inner.archive.clone();
         let ports = Ports {
             items: Arc::new(Process::new(&inner.effects, &death, items)),
@@ -265,6 +291,23 @@ impl World {
         }
     }
 
+    /// The active item that a delivery concerns, past every fault.
+    pub async fn owner_of(&self, delivery: &Delivery) -> Option<ItemId> {
+        let now = collie_core::time::Timestamp::from_millis(self.sim().now_ms());
+        let parsed = collie_core::event::Delivery::parse(&delivery.body, now).ok()?;
+        let iid = parsed.subject.merge_request()?;
+        let link = self.0.items.mr_link(&self.0.host, parsed.project_id, iid).await.unwrap()?;
+        Some(link.item_id)
+    }
+
+    /// Hands one delivery over once, and says whether it was stored in an inbox.
+    pub async fn ingest_once(&self, delivery: &Delivery) -> bool {
+        let (engine, death) = self.process();
+        let delivery_id = delivery.header("Idempotency-Key").unwrap_or_default();
+        let received = Received { host: &self.0.host, delivery_id, body: &delivery.body };
+        matches!(self.live(&death, engine.ingest(received)).await, Some(Ok(Ingested::Stored)))
+    }
+
     /// Hands one delivery over; false where the process died or failed, and the queue delivers it again.
     pub async fn ingest(&self, delivery: &Delivery) -> bool {
         let (engine, death) = self.process();
@@ -273,7 +316,8 @@ impl World {
         matches!(self.live(&death, engine.ingest(received)).await, Some(Ok(_)))
     }
 
-    async fn schedule(&self) {
+    /// The schedule's tick.
+    pub async fn schedule(&self) {
         self.reader().wake_due().await.expect("the store answers reads");
     }
 

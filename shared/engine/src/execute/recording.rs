@@ -86,6 +86,9 @@ impl Run<'_> {
         let mut next = if hopeless { base } else { self.item_type()?.apply_inbox(&base)? };
         next.inbox = new;
         outcome.apply(&mut next, seen, rev, self.now());
+        if !next.is_active() {
+            leave_events(&mut next);
+        }
         let entries = audit_entries(&self.row, &next, action, outcome, self.now());
         next.outbox.extend(entries);
         Ok(next)
@@ -182,6 +185,12 @@ impl Run<'_> {
             self.engine.ring(&self.row.id, delay).await;
         }
     }
+}
+
+/// A terminal item accepts no events; those that arrived with its end are noted as seen.
+fn leave_events(item: &mut Item) {
+    let newest = item.inbox.drain(..).map(|entry| entry.event.at()).max();
+    item.last_event_at = item.last_event_at.max(newest);
 }
 
 /// The entries of one commit, under ids that the same commit always has.
