@@ -95,3 +95,59 @@ pub fn pick(candidates: Vec<Candidate>) -> Decision {
     }
     Decision { next: next.unwrap_or(Next::Wait { until }), report }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{NOW, in_seconds};
+
+    const A: Action = Action("a");
+    const B: Action = Action("b");
+
+    fn candidate(action: Action, finding: Finding, gate: bool) -> Candidate {
+        Candidate { dimension: DimensionKey::new(action.0), action, finding, gate }
+    }
+
+    fn deferred(seconds: u64) -> Finding {
+        Finding::Deferred { until: in_seconds(seconds), why: "later".into() }
+    }
+
+    #[test]
+    fn picks_the_first_actionable_rule_that_no_closed_gate_hides() {
+        let wait = |seconds| Next::Wait { until: Some(in_seconds(seconds)) };
+        let cases = [
+            ([(Finding::Chosen, false), (Finding::Chosen, false)], Next::Act(A), Finding::Gated),
+            ([(Finding::NotNeeded, true), (Finding::Chosen, false)], Next::Act(B), Finding::Chosen),
+            ([(Finding::Blocked, true), (Finding::Chosen, false)], Next::Act(B), Finding::Chosen),
+            ([(deferred(9), false), (Finding::Chosen, false)], Next::Act(B), Finding::Chosen),
+            ([(deferred(9), true), (Finding::Chosen, false)], wait(9), Finding::Gated),
+            ([(deferred(9), true), (deferred(3), false)], wait(9), Finding::Gated),
+            ([(deferred(9), false), (deferred(3), false)], wait(3), deferred(3)),
+            ([(deferred(3), false), (deferred(9), true)], wait(3), deferred(9)),
+            ([(Finding::NotNeeded, false), (Finding::Blocked, false)], Next::Wait { until: None }, Finding::Blocked),
+        ];
+        for ([(first, gate), (second, gate_too)], next, last) in cases {
+            let decision = pick(vec![candidate(A, first.clone(), gate), candidate(B, second, gate_too)]);
+            let report = vec![
+                Rule { dimension: DimensionKey::new("a"), action: A, finding: first },
+                Rule { dimension: DimensionKey::new("b"), action: B, finding: last },
+            ];
+            assert_eq!(decision, Decision { next, report });
+        }
+        assert_eq!(pick(Vec::new()), Decision { next: Next::Wait { until: None }, report: Vec::new() });
+    }
+
+    #[test]
+    fn a_decision_is_shown_as_json_with_snake_case_words() {
+        let decision =
+            pick(vec![candidate(A, Finding::Deferred { until: NOW, why: "error".into() }, true), candidate(B, Finding::Chosen, false)]);
+        let want = serde_json::json!({
+            "next": {"wait": {"until": 1_769_882_644_000_u64}},
+            "report": [
+                {"dimension": "a", "action": "a", "finding": {"deferred": {"until": 1_769_882_644_000_u64, "why": "error"}}},
+                {"dimension": "b", "action": "b", "finding": "gated"},
+            ],
+        });
+        assert_eq!(serde_json::to_value(decision).unwrap(), want);
+    }
+}

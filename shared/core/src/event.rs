@@ -160,9 +160,9 @@ fn merge_request(body: &Value, now: Timestamp) -> Result<Parts, Unusable> {
     let event = Event::MergeRequest {
         at: time(body, "/object_attributes/updated_at").unwrap_or(now),
         iid,
-        action: text(body, "/object_attributes/action").unwrap_or("update").to_owned(),
-        head: text(body, "/object_attributes/last_commit/id").map(Sha::new),
-        oldrev: text(body, "/object_attributes/oldrev").map(Sha::new),
+        action: Some(short(body, "/object_attributes/action")).filter(|action| !action.is_empty()).unwrap_or("update".to_owned()),
+        head: sha(body, "/object_attributes/last_commit/id"),
+        oldrev: sha(body, "/object_attributes/oldrev"),
         user: UserId(number(body, "/user/id").unwrap_or(0)),
     };
     Ok((Subject::MergeRequest { iid, source_branch: source_branch.to_owned() }, event, project(body)?))
@@ -174,8 +174,8 @@ fn pipeline(body: &Value, now: Timestamp) -> Result<Parts, Unusable> {
     let event = Event::Pipeline {
         at: time(body, "/object_attributes/finished_at").unwrap_or(now),
         id,
-        status: text(body, "/object_attributes/status").unwrap_or("").to_owned(),
-        sha: Sha::new(text(body, "/object_attributes/sha").unwrap_or("")),
+        status: short(body, "/object_attributes/status"),
+        sha: sha(body, "/object_attributes/sha").unwrap_or_else(|| Sha::new("")),
     };
     Ok((Subject::Ref(name.to_owned()), event, project(body)?))
 }
@@ -208,6 +208,11 @@ fn short(body: &Value, pointer: &str) -> String {
     text(body, pointer).unwrap_or("").chars().take(80).collect()
 }
 
+/// A commit id has 40 or 64 digits; anything longer names no commit and is cut.
+fn sha(body: &Value, pointer: &str) -> Option<Sha> {
+    text(body, pointer).map(|id| Sha::new(id.chars().take(64).collect::<String>()))
+}
+
 fn number(body: &Value, pointer: &str) -> Option<u64> {
     body.pointer(pointer).and_then(Value::as_u64)
 }
@@ -219,6 +224,7 @@ fn time(body: &Value, pointer: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     const NOW: Timestamp = Timestamp::from_millis(7);
@@ -254,6 +260,165 @@ mod tests {
         ];
         for (body, want) in cases {
             assert_eq!(Delivery::parse(body.as_bytes(), NOW), Err(want), "{body}");
+        }
+    }
+
+    fn parsed(body: &Value) -> Delivery {
+        Delivery::parse(body.to_string().as_bytes(), NOW).unwrap()
+    }
+
+    /// A merge request hook after a push, with the fields around those that are used.
+    fn push() -> Value {
+        json!({"object_kind": "merge_request", "event_type": "merge_request", "user": {"id": 501, "username": "dana"},
+            "project": {"id": 4242, "path_with_namespace": "acme/demo"}, "labels": [], "changes": {},
+            "object_attributes": {"id": 334_047, "iid": 2, "state": "opened", "source_branch": "feature/oauth", "target_branch": "main",
+                "title": "Implement OAuth", "updated_at": "2026-01-31 19:06:12 +0100", "action": "update",
+                "oldrev": "11499a581bf88090fa5e0abbf6d73e10e6fb56a7",
+                "last_commit": {"id": "7c1d5f0e2b9a4836c5e0f1d2a3b4c5d6e7f80912", "message": "Handle token expiry"}}})
+    }
+
+    fn build() -> Value {
+        json!({"object_kind": "build", "ref": "feature/oauth", "sha": "1149", "build_id": 700_002, "build_name": "unit",
+            "build_stage": "test", "build_status": "failed", "build_finished_at": "2026-01-31 18:06:43 UTC",
+            "build_failure_reason": "script_failure", "pipeline_id": 90_001, "project_id": 4242, "project": {"id": 4242},
+            "commit": {"id": 90_001, "sha": "1149", "status": "failed"}})
+    }
+
+    #[test]
+    fn a_merge_request_hook_keeps_who_did_what_to_which_head() {
+        let want = Delivery {
+            project_id: ProjectId(4242),
+            subject: Subject::MergeRequest { iid: MrIid(2), source_branch: "feature/oauth".into() },
+            event: Event::MergeRequest {
+                at: Timestamp::from_millis(1_769_882_772_000),
+                iid: MrIid(2),
+                action: "update".into(),
+                head: Some(Sha::new("7c1d5f0e2b9a4836c5e0f1d2a3b4c5d6e7f80912")),
+                oldrev: Some(Sha::new("11499a581bf88090fa5e0abbf6d73e10e6fb56a7")),
+                user: UserId(501),
+            },
+        };
+        assert_eq!(parsed(&push()), want);
+        assert_eq!((want.subject.merge_request(), want.subject.branch()), (Some(MrIid(2)), Some("feature/oauth")));
+        assert_eq!((want.event.kind(), want.event.at()), ("merge_request", Timestamp::from_millis(1_769_882_772_000)));
+    }
+
+    #[test]
+    fn a_merge_request_hook_without_action_head_or_user_is_an_update_by_nobody() {
+        let body = json!({"object_kind": "merge_request", "project": {"id": 1}, "object_attributes": {"iid": 2, "source_branch": "b",
+            "action": null, "last_commit": null, "updated_at": null}});
+        let want = Event::MergeRequest { at: NOW, iid: MrIid(2), action: "update".into(), head: None, oldrev: None, user: UserId(0) };
+        assert_eq!(parsed(&body).event, want);
+    }
+
+    #[test]
+    fn a_job_hook_reads_the_same_in_both_formats_of_time() {
+        let want = Event::Job {
+            at: Timestamp::from_millis(1_769_882_803_000),
+            id: JobId(700_002),
+            pipeline: PipelineId(90_001),
+            name: "unit".into(),
+            stage: "test".into(),
+            status: "failed".into(),
+            failure_reason: "script_failure".into(),
+        };
+        for finished in ["2026-01-31 18:06:43 UTC", "2026-01-31T18:06:43.000Z"] {
+            let mut body = build();
+            body["build_finished_at"] = json!(finished);
+            let delivery = parsed(&body);
+            assert_eq!((delivery.project_id, delivery.event), (ProjectId(4242), want.clone()));
+        }
+        assert_eq!(want.kind(), "job");
+    }
+
+    #[test]
+    fn a_running_pipeline_has_the_time_of_its_delivery_and_a_branch_to_be_found_by() {
+        let body = json!({"object_kind": "pipeline", "project": {"id": 4242},
+            "object_attributes": {"id": 90_001, "ref": "feature/oauth", "sha": "1149", "status": "running", "finished_at": null}});
+        let delivery = parsed(&body);
+        assert_eq!((delivery.subject.branch(), delivery.subject.merge_request()), (Some("feature/oauth"), None));
+        assert_eq!((delivery.event.at(), delivery.event.kind()), (NOW, "pipeline"));
+    }
+
+    #[test]
+    fn a_ref_names_a_merge_request_only_in_its_own_form() {
+        let cases = [
+            ("refs/merge-requests/12/head", Some(12), None),
+            ("refs/merge-requests/12/merge", Some(12), None),
+            ("refs/merge-requests/12/train", Some(12), None),
+            ("refs/merge-requests/x/head", None, None),
+            ("refs/merge-requests/", None, None),
+            ("refs/heads/main", None, None),
+            ("main", None, Some("main")),
+            ("merge-requests/12/head", None, Some("merge-requests/12/head")),
+        ];
+        for (name, iid, branch) in cases {
+            let subject = Subject::Ref(name.into());
+            assert_eq!((subject.merge_request(), subject.branch()), (iid.map(MrIid), branch), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_missing_part_is_named() {
+        let cases = [
+            (push(), "/object_attributes/iid", "object_attributes.iid is missing"),
+            (push(), "/object_attributes/source_branch", "source_branch is missing"),
+            (push(), "/project", "the project's id is missing"),
+            (build(), "/build_id", "build_id is missing"),
+            (build(), "/ref", "ref is missing"),
+            (build(), "/pipeline_id", "pipeline_id is missing"),
+        ];
+        for (mut body, pointer, why) in cases {
+            *body.pointer_mut(pointer).unwrap() = Value::Null;
+            assert_eq!(Delivery::parse(body.to_string().as_bytes(), NOW), Err(Unusable::Malformed(why)));
+        }
+        for kind in ["push", "tag_push", "note", "issue", "emoji", "milestone", "wiki_page"] {
+            let body = json!({"object_kind": kind, "project": {"id": 1}});
+            assert_eq!(Delivery::parse(body.to_string().as_bytes(), NOW), Err(Unusable::Ignored(kind.into())));
+        }
+        let long = json!({"object_kind": "x".repeat(500)});
+        assert_eq!(Delivery::parse(long.to_string().as_bytes(), NOW), Err(Unusable::Ignored("x".repeat(40))));
+    }
+
+    #[test]
+    fn typical_events_take_at_most_300_bytes_and_come_back_as_they_were() {
+        let finished = json!({"object_kind": "pipeline", "project": {"id": 4242}, "object_attributes": {"id": 9_876_543_210_u64,
+            "ref": "main", "sha": "7c1d5f0e2b9a4836c5e0f1d2a3b4c5d6e7f80912", "status": "success", "finished_at": "2026-01-31 18:06:44 UTC"}});
+        for body in [push(), build(), finished] {
+            let event = parsed(&body).event;
+            let text = serde_json::to_string(&event).unwrap();
+            assert!(text.len() <= 300, "{} bytes: {text}", text.len());
+            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+        }
+    }
+
+    #[test]
+    fn no_field_grows_without_bound_however_long_its_text() {
+        let long = "x".repeat(100_000);
+        let mut job = build();
+        for field in ["build_name", "build_stage", "build_status", "build_failure_reason"] {
+            job[field] = json!(long);
+        }
+        let mut mr = push();
+        for field in ["action", "oldrev"] {
+            mr["object_attributes"][field] = json!(long);
+        }
+        mr["object_attributes"]["last_commit"]["id"] = json!(long);
+        let pipeline = json!({"object_kind": "pipeline", "project": {"id": 1},
+            "object_attributes": {"id": 1, "ref": "main", "sha": long, "status": long}});
+        for body in [job, mr, pipeline] {
+            let text = serde_json::to_string(&parsed(&body).event).unwrap();
+            assert!(text.len() <= 600, "{} bytes", text.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_is_total(body in prop::collection::vec(any::<u8>(), 0..64), kind in "merge_request|pipeline|build|push", id in any::<i64>()) {
+            let text = json!({"object_kind": kind, "object_attributes": {"iid": id, "id": id, "ref": "r"}, "build_id": id, "project_id": id});
+            for body in [body, text.to_string().into_bytes()] {
+                let _ = Delivery::parse(&body, NOW).is_ok();
+            }
         }
     }
 }

@@ -10,5 +10,7 @@ pub mod mr;
 pub mod outcome;
 pub mod policy;
 pub mod queue;
+#[cfg(test)]
+mod sample;
 pub mod time;
 pub mod upsert;

@@ -136,6 +136,11 @@ impl Outcome {
     }
 
     fn apply_effort(&self, item: &mut Item, now: Timestamp) {
+        if let Effort::Attempt(failure) | Effort::Waited(failure) = &self.effort
+            && was_answered(failure)
+        {
+            item.outage = None;
+        }
         match &self.effort {
             Effort::Progress => {
                 item.attempts = 0;
@@ -154,6 +159,11 @@ impl Outcome {
             Effort::Waited(failure) => item.last_error = Some(LastError::of(failure, now)),
         }
     }
+}
+
+/// Whether the forge was there and answered, which ends an outage.
+fn was_answered(failure: &Failure) -> bool {
+    matches!(failure.class, Class::Transient { answered: true } | Class::Throttled { .. } | Class::Unauthorized)
 }
 
 fn apply_end(item: &mut Item, end: &End, now: Timestamp) {
@@ -215,3 +225,6 @@ pub fn backoff(tries: u32, jitter: f64) -> Duration {
     let ceiling = BACKOFF_BASE.saturating_mul(1 << tries.min(10)).min(BACKOFF_CAP);
     ceiling.mul_f64(jitter.clamp(0.0, 1.0)).max(Duration::from_secs(1))
 }
+
+#[cfg(test)]
+mod tests;

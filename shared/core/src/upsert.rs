@@ -51,3 +51,53 @@ pub fn decide(found: Option<&Item>, desired: &Desired<'_>) -> Upsert {
         Phase::Active => Upsert::Unchanged,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::BlockedReason;
+    use crate::sample;
+
+    fn decided(item: Option<&Item>, content: &str, metadata: &str, target: &str) -> Upsert {
+        decide(item, &Desired { content_hash: &sample::content_hash(content), metadata_hash: metadata, target })
+    }
+
+    /// The same submission again, then with other metadata, other files, another target, and everything else.
+    fn row(item: Option<&Item>) -> [Upsert; 5] {
+        [
+            decided(item, "3.5.1", "meta", "main"),
+            decided(item, "3.5.1", "other", "main"),
+            decided(item, "3.5.2", "meta", "main"),
+            decided(item, "3.5.1", "meta", "stable"),
+            decided(item, "3.5.2", "other", "stable"),
+        ]
+    }
+
+    #[test]
+    fn what_a_submission_does_is_decided_by_what_is_found_and_what_differs() {
+        use Upsert::{CancelPending, Create, Revive, Unchanged, UpdateContent, UpdateMetadata};
+        let active = sample::built();
+        let phase = |phase| Item { phase, ..sample::built() };
+        let blocked = Item { blocked: Some(sample::blocked(BlockedReason::Conflict)), ..sample::built() };
+        let cancelling = |phase| Item { cancel_requested: Some(sample::cancel_request()), phase, ..sample::built() };
+        let cases = [
+            (None, [Create; 5]),
+            (Some(phase(Phase::Completed)), [Create; 5]),
+            (Some(phase(Phase::Cancelled)), [Create; 5]),
+            (Some(phase(Phase::Failed)), [Revive; 5]),
+            (Some(active), [Unchanged, UpdateMetadata, UpdateContent, UpdateContent, UpdateContent]),
+            (Some(blocked), [Unchanged, UpdateMetadata, UpdateContent, UpdateContent, UpdateContent]),
+            (Some(cancelling(Phase::Active)), [CancelPending; 5]),
+            (Some(cancelling(Phase::Failed)), [Revive; 5]),
+            (Some(cancelling(Phase::Completed)), [Create; 5]),
+        ];
+        for (item, want) in cases {
+            assert_eq!(row(item.as_ref()), want, "{:?}", item.map(|i| (i.phase, i.cancel_requested, i.blocked)));
+        }
+    }
+
+    #[test]
+    fn the_words_are_snake_case() {
+        assert_eq!(serde_json::to_value(Upsert::UpdateMetadata).unwrap(), "update_metadata");
+    }
+}

@@ -39,3 +39,19 @@ pub fn seed(now: Timestamp) -> BTreeMap<DimensionKey, Dimension> {
         (empty_check(), Dimension::deferred(now.after(RECHECK), "regular check for an empty diff")),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{NOW, in_seconds};
+
+    #[test]
+    fn a_new_item_makes_its_merge_request_first_and_checks_for_an_empty_diff_in_half_an_hour() {
+        let want = BTreeMap::from([
+            (DimensionKey::new("needs_mr"), Dimension::needed()),
+            (DimensionKey::new("needs_ci_retry"), Dimension::done()),
+            (DimensionKey::new("needs_empty_check"), Dimension::deferred(in_seconds(1800), "regular check for an empty diff")),
+        ]);
+        assert_eq!(seed(NOW), want);
+    }
+}

@@ -56,20 +56,22 @@ pub fn effect(item: &Item, event: &Event) -> Result<Effect, Failure> {
             Effect::PipelineFinished(PipelineRef { id: *id, status: status.clone(), sha: sha.clone(), listed: false })
         }
         Event::Job { status, .. } if status != "failed" => Effect::None,
-        Event::Job { pipeline, .. } if facts.pipeline.as_ref().is_some_and(|p| p.id != *pipeline) => Effect::None,
+        Event::Job { pipeline, .. } if facts.pipeline.as_ref().is_some_and(|p| p.id > *pipeline) => Effect::None,
         Event::Job { id, name, stage, failure_reason, .. } => {
             Effect::JobFailed(FailedJob { id: id.0, name: name.clone(), stage: stage.clone(), failure_reason: failure_reason.clone() })
         }
     })
 }
 
-/// Applies the whole inbox in order and empties it.
+/// Applies the whole inbox in the order of the events' own times, whatever the order of their deliveries, and empties it.
 ///
 /// # Errors
 /// A `Bug` where the row does not hold what this type writes.
 pub fn apply_inbox(item: &Item) -> Result<Item, Failure> {
     let mut next = item.clone();
-    for entry in std::mem::take(&mut next.inbox) {
+    let mut inbox = std::mem::take(&mut next.inbox);
+    inbox.sort_by_cached_key(|entry| (entry.event.at(), serde_json::to_string(&entry.event).unwrap_or_default()));
+    for entry in inbox {
         apply(&mut next, &entry.event)?;
     }
     Ok(next)
@@ -82,7 +84,8 @@ fn apply(item: &mut Item, event: &Event) -> Result<(), Failure> {
         Effect::Reconcile => {}
         Effect::PipelineFinished(pipeline) => {
             let mut facts = Facts::of(item)?;
-            if facts.verified_head() == Some(&pipeline.sha) {
+            let known = facts.pipeline.as_ref().is_some_and(|p| PipelineRef { listed: false, ..p.clone() } == pipeline);
+            if facts.verified_head() == Some(&pipeline.sha) && !known {
                 facts.pipeline = Some(pipeline);
                 item.facts = facts.document();
             }
@@ -122,3 +125,6 @@ fn set(item: &mut Item, key: DimensionKey, dimension: Dimension) {
 pub fn is_finished(status: &str) -> bool {
     matches!(status, "success" | "failed" | "canceled" | "skipped")
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,14 +187,18 @@ impl Facts {
         self.builds.iter().find(|b| b.number == number)
     }
 
-    /// Adds an intended build of the content of `rev` and forgets the oldest beyond the limit. Its number is one more than the last.
+    /// Adds an intended build of the content of `rev` and forgets the oldest beyond the limit, but never the verified head: without
+    /// its record the branch would look like someone else's. Its number is one more than the last.
     pub fn intend(&mut self, item: &Item, rev: u64, start_sha: Sha) -> &Build {
         let number = self.latest().map_or(1, |b| b.number + 1);
         let build = Build { number, rev, start_sha, content_hash: item.content_hash.clone(), target: item.target.clone(), sha: None };
         self.rebuild = false;
         self.builds.push(build);
-        let surplus = self.builds.len().saturating_sub(BUILDS_KEPT);
-        self.builds.drain(..surplus);
+        while self.builds.len() > BUILDS_KEPT {
+            let head = self.verified_head();
+            let oldest = self.builds.iter().position(|b| b.sha.is_none() || b.sha.as_ref() != head).unwrap_or_default();
+            self.builds.remove(oldest);
+        }
         &self.builds[self.builds.len() - 1]
     }
 
@@ -214,5 +218,107 @@ impl Build {
     #[must_use]
     pub fn is_of(&self, item: &Item) -> bool {
         self.content_hash == item.content_hash && self.target == item.target
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, HEAD, build};
+
+    fn facts(builds: impl IntoIterator<Item = (u64, Option<&'static str>)>) -> Facts {
+        Facts { builds: builds.into_iter().map(|(n, sha)| build(n, sha)).collect(), ..Facts::default() }
+    }
+
+    fn shown(facts: &Facts) -> Vec<(u64, Option<&str>)> {
+        facts.builds.iter().map(|b| (b.number, b.sha.as_ref().map(Sha::as_str))).collect()
+    }
+
+    #[test]
+    fn the_first_build_is_number_one_and_holds_what_the_item_wants() {
+        let mut facts = Facts { rebuild: true, ..Facts::default() };
+        let intended = facts.intend(&sample::item(), 3, Sha::new("base")).clone();
+        let want = Build {
+            number: 1,
+            rev: 3,
+            start_sha: Sha::new("base"),
+            content_hash: sample::content_hash("3.5.1"),
+            target: "main".into(),
+            sha: None,
+        };
+        assert_eq!((intended, facts.rebuild), (want.clone(), false));
+        assert_eq!((facts.intent(&sample::item()), facts.current(&sample::item())), (Some(&want), None));
+    }
+
+    #[test]
+    fn each_build_counts_on_and_five_are_remembered() {
+        let mut facts = Facts::default();
+        for n in 1..=8 {
+            let number = facts.intend(&sample::item(), n, Sha::new("base")).number;
+            facts.made(number, Sha::new(format!("sha{n}")), None);
+        }
+        let want = [(4, Some("sha4")), (5, Some("sha5")), (6, Some("sha6")), (7, Some("sha7")), (8, Some("sha8"))];
+        assert_eq!(shown(&facts), want);
+    }
+
+    #[test]
+    fn the_verified_head_is_remembered_through_any_number_of_builds_that_were_never_made() {
+        let mut facts = facts([(1, Some("old")), (2, Some(HEAD))]);
+        for n in 3..=12 {
+            assert_eq!(facts.intend(&sample::item(), n, Sha::new("base")).number, n);
+            assert_eq!(facts.verified_head().map(Sha::as_str), Some(HEAD));
+        }
+        assert_eq!(shown(&facts), [(2, Some(HEAD)), (9, None), (10, None), (11, None), (12, None)]);
+        assert!(facts.has_made(&Sha::new(HEAD)) && !facts.has_made(&Sha::new("old")));
+    }
+
+    #[test]
+    fn a_made_build_is_known_by_its_commit_and_takes_the_parent_it_turned_out_to_have() {
+        let mut facts = facts([(1, Some("a")), (2, None)]);
+        facts.made(2, Sha::new("b"), Some(Sha::new("moved")));
+        facts.made(7, Sha::new("c"), None);
+        assert_eq!(shown(&facts), [(1, Some("a")), (2, Some("b"))]);
+        assert_eq!(facts.build(2).map(|b| b.start_sha.as_str()), Some("moved"));
+        assert_eq!(facts.build(1).map(|b| b.start_sha.as_str()), Some(build(1, None).start_sha.as_str()));
+        assert_eq!(facts.build(7), None);
+    }
+
+    #[test]
+    fn the_current_build_is_the_newest_if_it_is_made_wanted_and_not_to_be_rebuilt() {
+        let other_content = Item { content_hash: sample::content_hash("3.5.2"), ..sample::item() };
+        let other_target = Item { target: "stable".into(), ..sample::item() };
+        let current = |facts: &Facts, item: &Item| facts.current(item).map(|b| b.number);
+        let made = facts([(1, Some("a")), (2, Some("b"))]);
+        assert_eq!(current(&made, &sample::item()), Some(2));
+        assert_eq!(current(&made, &other_content), None);
+        assert_eq!(current(&made, &other_target), None);
+        assert_eq!(current(&Facts { rebuild: true, ..made }, &sample::item()), None);
+        assert_eq!(current(&facts([(1, Some("a")), (2, None)]), &sample::item()), None);
+        assert_eq!(current(&facts([]), &sample::item()), None);
+    }
+
+    #[test]
+    fn an_intent_is_the_newest_build_if_it_is_wanted_and_not_made() {
+        let other = Item { target: "stable".into(), ..sample::item() };
+        let intent = |facts: &Facts, item: &Item| facts.intent(item).map(|b| b.number);
+        let pending = facts([(1, Some("a")), (2, None)]);
+        assert_eq!(intent(&pending, &sample::item()), Some(2));
+        assert_eq!(intent(&pending, &other), None);
+        assert_eq!(intent(&facts([(1, None), (2, Some("b"))]), &sample::item()), None);
+    }
+
+    #[test]
+    fn the_verified_head_is_the_newest_commit_that_is_known_to_exist() {
+        let head = |facts: Facts| facts.verified_head().map(|sha| sha.as_str().to_owned());
+        assert_eq!(head(facts([(1, Some("a")), (2, Some("b")), (3, None)])), Some("b".into()));
+        assert_eq!(head(facts([(1, None)])), None);
+    }
+
+    #[test]
+    fn facts_come_back_from_the_row_as_they_were_and_the_empty_ones_are_short() {
+        let facts = Facts { rechecks: 2, emptied: true, ..sample::facts() };
+        assert_eq!(Facts::of(&Item { facts: facts.document(), ..sample::item() }), Ok(facts));
+        let empty = serde_json::to_string(&Facts::default().document()).unwrap();
+        assert_eq!(empty, r#"{"emptied":false,"rebuild":false,"rechecks":0}"#);
     }
 }

@@ -59,3 +59,122 @@ pub fn judge(item: &Item, evidence: &Evidence<'_>) -> Ownership {
     }
     if evidence.own_life && evidence.build.is_of(item) { Ownership::Current(evidence.build.number) } else { Ownership::Stale }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Verb, blob_id};
+    use crate::id::Sha;
+    use crate::mr::view::{EntryKind, TreeEntry};
+    use crate::sample::{self, HEAD, action};
+
+    /// All that was read about a head, in a form that a test can change.
+    struct Read {
+        item: Item,
+        head: Commit,
+        build: Build,
+        own_life: bool,
+        actions: Vec<ActionRecord>,
+        parent_on_target: bool,
+        changed: ChangedPaths,
+        at_head: Listing,
+        at_parent: Listing,
+    }
+
+    fn file(path: &str, bytes: &str, executable: bool) -> TreeEntry {
+        TreeEntry { path: path.into(), id: blob_id(bytes.as_bytes()), kind: EntryKind::File { executable } }
+    }
+
+    fn root(entries: Vec<TreeEntry>) -> Listing {
+        Listing::from([(String::new(), Some(entries))])
+    }
+
+    /// A head that is exactly Collie's one commit of what the item wants.
+    fn ours() -> Read {
+        Read {
+            item: sample::built(),
+            head: Commit { sha: Sha::new(HEAD), parents: vec![Sha::new("base")], message: String::new() },
+            build: sample::build(4, None),
+            own_life: true,
+            actions: vec![action(Verb::Create, "versions.txt", Some("3.5.1"))],
+            parent_on_target: true,
+            changed: ChangedPaths::Complete(vec!["versions.txt".into()]),
+            at_head: root(vec![file("README", "hi", false), file("versions.txt", "3.5.1", false)]),
+            at_parent: root(vec![file("README", "hi", false)]),
+        }
+    }
+
+    fn judged(change: impl FnOnce(&mut Read)) -> Ownership {
+        let mut read = ours();
+        change(&mut read);
+        let evidence = Evidence {
+            head: &read.head,
+            build: &read.build,
+            own_life: read.own_life,
+            actions: &read.actions,
+            parent_on_target: read.parent_on_target,
+            changed: &read.changed,
+            at_head: &read.at_head,
+            at_parent: &read.at_parent,
+        };
+        judge(&read.item, &evidence)
+    }
+
+    type Change = fn(&mut Read);
+
+    #[test]
+    fn exactly_our_one_commit_of_what_is_wanted_is_adopted_as_its_build() {
+        assert_eq!(judged(|_| ()), Ownership::Current(4));
+        let changed_less: Change = |read| read.changed = ChangedPaths::Complete(vec![]);
+        assert_eq!(judged(changed_less), Ownership::Current(4));
+    }
+
+    #[test]
+    fn our_commit_of_something_else_is_stale() {
+        let cases: [Change; 3] = [
+            |read| read.own_life = false,
+            |read| read.item.content_hash = sample::content_hash("3.5.2"),
+            |read| read.item.target = "stable".into(),
+        ];
+        for change in cases {
+            assert_eq!(judged(change), Ownership::Stale);
+        }
+    }
+
+    #[test]
+    fn anything_that_the_evidence_does_not_prove_is_foreign() {
+        let more = "the branch holds more than Collie's one commit";
+        let files = "the head's files are not what Collie pushed";
+        let cases: [(Change, &str); 10] = [
+            (|read| read.head.parents.push(Sha::new("other")), more),
+            (|read| read.head.parents.clear(), more),
+            (|read| read.parent_on_target = false, more),
+            (|read| read.changed = ChangedPaths::Truncated, "the head changes more than GitLab can list"),
+            (
+                |read| read.changed = ChangedPaths::Complete(vec!["versions.txt".into(), "evil.sh".into()]),
+                "the head changes files that the item does not",
+            ),
+            (|read| read.at_head = root(vec![file("versions.txt", "3.5.1 and more", false)]), files),
+            (|read| read.at_head = root(vec![file("versions.txt", "3.5.1", true)]), files),
+            (|read| read.at_head = root(vec![TreeEntry { kind: EntryKind::Symlink, ..file("versions.txt", "3.5.1", false) }]), files),
+            (|read| read.at_head = root(vec![]), files),
+            (|read| read.at_head = Listing::from([(String::new(), None)]), files),
+        ];
+        for (change, why) in cases {
+            assert_eq!(judged(change), Ownership::Foreign(why));
+        }
+        let of_another_life: Change = |read| (read.own_life, read.changed) = (false, ChangedPaths::Truncated);
+        assert_eq!(judged(of_another_life), Ownership::Foreign("the head changes more than GitLab can list"));
+    }
+
+    #[test]
+    fn both_paths_of_a_move_are_the_items_own() {
+        let moved = judged(|read| {
+            read.actions = vec![ActionRecord { previous_path: Some("old".into()), ..action(Verb::Move, "new", None) }];
+            read.changed = ChangedPaths::Complete(vec!["old".into(), "new".into()]);
+            read.at_parent = root(vec![file("old", "x", true)]);
+            read.at_head = root(vec![file("new", "x", true)]);
+        });
+        assert_eq!(moved, Ownership::Current(4));
+    }
+}

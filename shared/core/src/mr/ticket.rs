@@ -1,10 +1,10 @@
 //! The proof that a merge call may be made (INV-2).
 //!
-//! A [`MergeTicket`] can only be made from one reading of the merge request in which the successful pipeline belongs to
-//! the head, or for a project whose configuration says that it has no pipelines. Nothing here judges drafts, approvals
+//! A [`MergeTicket`] can only be made from one reading of an open merge request in which the successful pipeline belongs
+//! to the head, or for a project whose configuration says that it has no pipelines. Nothing here judges drafts, approvals
 //! or conflicts: that is [`super::gate`].
 
-use super::view::{MergeRequest, Pipeline};
+use super::view::{MergeRequest, Pipeline, State};
 use crate::id::{PipelineId, Sha};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,8 @@ pub struct MergeTicket {
 /// Why there is no ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTicket {
+    /// The merge request is not open: closed, merged, or being merged at this moment.
+    NotOpen,
     /// The head that GitLab shows is not the one Collie verified.
     HeadNotVerified,
     /// No pipeline exists for the merge request yet.
@@ -47,6 +49,9 @@ impl MergeTicket {
     /// # Errors
     /// [`NoTicket`] says which condition failed.
     pub fn issue(mr: &MergeRequest, verified: Option<&Sha>, rule: PipelineRule) -> Result<Self, NoTicket> {
+        if mr.state != State::Opened {
+            return Err(NoTicket::NotOpen);
+        }
         let sha = mr.sha.clone().filter(|sha| Some(sha) == verified).ok_or(NoTicket::HeadNotVerified)?;
         if rule == PipelineRule::None {
             return Ok(Self { sha, pipeline: None });
@@ -80,4 +85,82 @@ impl MergeTicket {
 /// Branch pipelines run for the source branch, detached ones for the merge request's head ref.
 fn belongs_to(pipeline: &Pipeline, mr: &MergeRequest) -> bool {
     pipeline.git_ref == mr.source_branch || pipeline.git_ref == format!("refs/merge-requests/{}/head", mr.iid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, HEAD, pipeline};
+
+    fn issue(mr: &MergeRequest, rule: PipelineRule) -> Result<MergeTicket, NoTicket> {
+        MergeTicket::issue(mr, Some(&Sha::new(HEAD)), rule)
+    }
+
+    fn with(pipeline: Pipeline) -> MergeRequest {
+        MergeRequest { head_pipeline: Some(pipeline), ..sample::merge_request() }
+    }
+
+    #[test]
+    fn a_successful_branch_or_detached_pipeline_of_the_head_gives_a_ticket_for_exactly_that_head() {
+        for git_ref in ["bot/openssl", "refs/merge-requests/2/head"] {
+            let ticket = issue(&with(pipeline(git_ref, HEAD, "success")), PipelineRule::Required).unwrap();
+            assert_eq!((ticket.sha().as_str(), ticket.pipeline()), (HEAD, Some(PipelineId(90))), "{git_ref}");
+        }
+    }
+
+    #[test]
+    fn a_pipeline_of_another_ref_does_not_count_however_successful() {
+        for git_ref in ["refs/merge-requests/2/merge", "refs/merge-requests/2/train", "refs/merge-requests/3/head", "main", "bot", ""] {
+            let other = pipeline(git_ref, HEAD, "success");
+            assert_eq!(issue(&with(other.clone()), PipelineRule::Required), Err(NoTicket::OtherRef(other)));
+        }
+    }
+
+    #[test]
+    fn only_success_counts() {
+        let words = ["failed", "canceled", "canceling", "skipped", "manual", "scheduled", "running", "pending", "created", "preparing"];
+        for status in words.into_iter().chain(["waiting_for_resource", "Success", "success ", "passed", ""]) {
+            let other = pipeline("bot/openssl", HEAD, status);
+            assert_eq!(issue(&with(other.clone()), PipelineRule::Required), Err(NoTicket::NotSuccessful(other)), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_pipeline_of_another_commit_does_not_count() {
+        for sha in ["0000000000000000000000000000000000000000", &HEAD[..8], ""] {
+            let other = pipeline("bot/openssl", sha, "success");
+            assert_eq!(issue(&with(other.clone()), PipelineRule::Required), Err(NoTicket::OtherCommit(other)));
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_not_the_verified_one_gives_no_ticket_whatever_the_rule() {
+        let no_head = MergeRequest { sha: None, ..sample::merge_request() };
+        let other = Sha::new("0000");
+        for rule in [PipelineRule::Required, PipelineRule::None] {
+            assert_eq!(issue(&no_head, rule), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&sample::merge_request(), Some(&other), rule), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&sample::merge_request(), None, rule), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&no_head, None, rule), Err(NoTicket::HeadNotVerified));
+        }
+    }
+
+    #[test]
+    fn a_merge_request_that_is_not_open_gives_no_ticket_whatever_the_rule() {
+        for state in [State::Closed, State::Merged, State::Locked] {
+            let mr = MergeRequest { state, ..sample::merge_request() };
+            for rule in [PipelineRule::Required, PipelineRule::None] {
+                assert_eq!(issue(&mr, rule), Err(NoTicket::NotOpen), "{state:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_pipeline_is_enough_only_where_the_configuration_says_that_there_are_none() {
+        let none = MergeRequest { head_pipeline: None, ..sample::merge_request() };
+        assert_eq!(issue(&none, PipelineRule::Required), Err(NoTicket::NoPipeline));
+        let ticket = issue(&none, PipelineRule::None).unwrap();
+        assert_eq!((ticket.sha().as_str(), ticket.pipeline()), (HEAD, None));
+        assert_eq!(PipelineRule::default(), PipelineRule::Required);
+    }
 }

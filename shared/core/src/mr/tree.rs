@@ -132,14 +132,22 @@ fn action_holds(action: &ActionRecord, at_head: &Listing, at_parent: &Listing) -
     let is_file = matches!(entry.kind, EntryKind::File { .. });
     match action.action {
         Verb::Delete => false,
-        Verb::Create | Verb::Update => is_file && is_content(action, entry) && mode_is_set(action, entry),
+        Verb::Create | Verb::Update => is_content(action, entry) && mode_holds(action, entry, at_parent),
         Verb::Chmod => is_file && mode_is_set(action, entry) && same_bytes(at_parent, &action.file_path, entry),
         Verb::Move => {
             let source = action.previous_path.as_deref().unwrap_or_default();
             let bytes_fit = if action.blob_id.is_some() { is_content(action, entry) } else { same_bytes(at_parent, source, entry) };
-            is_file && bytes_fit && find(at_head, source).is_none()
+            mode_holds(action, entry, at_parent) && bytes_fit && find(at_head, source).is_none()
         }
     }
+}
+
+/// A mode that an action does not name is the one the file had before, and plain for a new file.
+fn mode_holds(action: &ActionRecord, entry: &TreeEntry, at_parent: &Listing) -> bool {
+    let source = action.previous_path.as_deref().unwrap_or(&action.file_path);
+    let before = find(at_parent, source).or_else(|| find(at_parent, &action.file_path));
+    let was = before.is_some_and(|e| e.kind == EntryKind::File { executable: true });
+    entry.kind == EntryKind::File { executable: action.execute_filemode.unwrap_or(was) }
 }
 
 fn same_bytes(tree: &Listing, path: &str, entry: &TreeEntry) -> bool {
@@ -155,15 +163,10 @@ pub fn is_untouched(actions: &[ActionRecord], before: &Listing, after: &Listing)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::FileAction;
+    use crate::sample::action;
 
     fn file(path: &str, bytes: &[u8]) -> TreeEntry {
         TreeEntry { path: path.into(), id: crate::files::blob_id(bytes), kind: EntryKind::File { executable: false } }
-    }
-
-    fn action(verb: Verb, path: &str, content: Option<&str>) -> ActionRecord {
-        let content = content.map(|c| c.as_bytes().to_vec());
-        FileAction { verb, file_path: path.into(), previous_path: None, content, execute_filemode: None, expect: None }.record()
     }
 
     fn tree(entries: Vec<TreeEntry>) -> Listing {
@@ -221,6 +224,130 @@ mod tests {
             vec![file("new", b"m")],
         ] {
             assert!(!holds(&actions, &tree(wrong.clone()), &before), "{wrong:?}");
+        }
+    }
+
+    fn kind(path: &str, kind: EntryKind) -> TreeEntry {
+        TreeEntry { kind, ..file(path, b"x") }
+    }
+
+    fn why(action: &ActionRecord, at: &Listing) -> String {
+        plan(std::slice::from_ref(action), at).unwrap_err().message
+    }
+
+    #[test]
+    fn the_directories_to_list_are_those_of_both_paths_of_every_action() {
+        let moved = ActionRecord { previous_path: Some("a/b/old".into()), ..action(Verb::Move, "c/new", None) };
+        let actions = [moved, action(Verb::Delete, "top", None), action(Verb::Delete, "c/other", None)];
+        assert_eq!(directories(&actions).into_iter().collect::<Vec<_>>(), ["", "a/b", "c"]);
+        assert_eq!((parent("a/b/c"), parent("a")), ("a/b", ""));
+    }
+
+    #[test]
+    fn a_plan_names_the_pending_actions_by_index_and_is_empty_where_the_tree_holds_everything() {
+        let at = tree(vec![file("a", b"1"), file("b", b"1")]);
+        let actions = [action(Verb::Update, "a", Some("1")), action(Verb::Update, "b", Some("2")), action(Verb::Create, "c", Some("3"))];
+        assert_eq!(plan(&actions, &at), Ok(Plan { pending: vec![1, 2] }));
+        let done = tree(vec![file("a", b"1"), file("b", b"2"), file("c", b"3")]);
+        assert_eq!(plan(&actions, &done), Ok(Plan { pending: vec![] }));
+        assert_eq!(plan(&[], &at), Ok(Plan { pending: vec![] }));
+    }
+
+    #[test]
+    fn a_file_with_the_right_bytes_is_pending_only_for_a_mode_that_is_named_and_not_set() {
+        let at = tree(vec![file("a", b"1")]);
+        let update = |mode| ActionRecord { execute_filemode: mode, ..action(Verb::Update, "a", Some("1")) };
+        for (mode, pending) in [(None, vec![]), (Some(false), vec![]), (Some(true), vec![0])] {
+            assert_eq!(plan(&[update(mode)], &at), Ok(Plan { pending }), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_through_or_over_what_is_not_a_file() {
+        let at = tree(vec![kind("link", EntryKind::Symlink), kind("sub", EntryKind::Submodule), kind("dir", EntryKind::Directory)]);
+        let deep = "a directory of its path is a file, a symbolic link or a submodule";
+        let cases = [
+            ("link", "it is a symbolic link"),
+            ("sub", "it is a submodule"),
+            ("dir", "a directory with this name already exists"),
+            ("link/a", deep),
+            ("sub/a/b", deep),
+        ];
+        for (path, reason) in cases {
+            for action in [action(Verb::Create, path, Some("1")), action(Verb::Update, path, Some("1")), action(Verb::Delete, path, None)] {
+                let want = format!("cannot {} \"{path}\": {reason}. Submit actions that fit the target branch.", action.action);
+                assert_eq!(why(&action, &at), want);
+            }
+        }
+        let out_of = ActionRecord { previous_path: Some("link".into()), ..action(Verb::Move, "new", None) };
+        assert!(why(&out_of, &at).starts_with("cannot move \"new\": it is a symbolic link"));
+        assert_eq!(plan(&[action(Verb::Create, "dir/new", Some("1"))], &at), Ok(Plan { pending: vec![0] }));
+    }
+
+    #[test]
+    fn an_expectation_is_checked_before_anything_else() {
+        let at = tree(vec![file("a", b"1")]);
+        let expecting = |path, expect| ActionRecord { expect: Some(expect), ..action(Verb::Update, path, Some("2")) };
+        let sha = || Expect::Sha256("00".into());
+        assert_eq!(why(&expecting("a", Expect::Absent), &at), "\"a\" is not what the submission expects: the file exists");
+        assert_eq!(why(&expecting("b", sha()), &at), "\"b\" is not what the submission expects: the file does not exist");
+        assert_eq!(plan(&[expecting("a", sha())], &at), Ok(Plan { pending: vec![0] }));
+        let failure = plan(&[expecting("a", Expect::Absent)], &at).unwrap_err();
+        assert_eq!((failure.class, failure.code), (crate::error::Class::Rejected, "expectation_not_met"));
+        let moved = ActionRecord { previous_path: Some("a".into()), expect: Some(sha()), ..action(Verb::Move, "b", None) };
+        assert_eq!(plan(&[moved], &at), Ok(Plan { pending: vec![0] }));
+    }
+
+    #[test]
+    fn a_mode_that_no_action_names_must_be_the_one_the_file_had() {
+        let exec = |path: &str, bytes: &[u8]| TreeEntry { kind: EntryKind::File { executable: true }, ..file(path, bytes) };
+        let moved = ActionRecord { previous_path: Some("old".into()), ..action(Verb::Move, "new", Some("2")) };
+        let (update, create) = (action(Verb::Update, "a", Some("2")), action(Verb::Create, "a", Some("2")));
+        let named = ActionRecord { execute_filemode: Some(true), ..update.clone() };
+        let cases = [
+            (&update, vec![file("a", b"1")], file("a", b"2"), true),
+            (&update, vec![file("a", b"1")], exec("a", b"2"), false),
+            (&update, vec![exec("a", b"1")], exec("a", b"2"), true),
+            (&update, vec![exec("a", b"1")], file("a", b"2"), false),
+            (&create, vec![], file("a", b"2"), true),
+            (&create, vec![], exec("a", b"2"), false),
+            (&create, vec![exec("a", b"2")], exec("a", b"2"), true),
+            (&named, vec![file("a", b"1")], exec("a", b"2"), true),
+            (&named, vec![exec("a", b"1")], file("a", b"2"), false),
+            (&moved, vec![exec("old", b"1")], exec("new", b"2"), true),
+            (&moved, vec![file("old", b"1")], exec("new", b"2"), false),
+        ];
+        for (action, before, after, want) in cases {
+            let held = holds(std::slice::from_ref(action), &tree(vec![after.clone()]), &tree(before.clone()));
+            assert_eq!(held, want, "{} {before:?} -> {after:?}", action.action);
+        }
+    }
+
+    #[test]
+    fn a_chmod_holds_only_with_its_mode_and_the_bytes_of_before_and_a_delete_only_where_nothing_is_left() {
+        let exec = |bytes: &[u8]| TreeEntry { kind: EntryKind::File { executable: true }, ..file("a", bytes) };
+        let chmod = ActionRecord { execute_filemode: Some(true), ..action(Verb::Chmod, "a", None) };
+        let before = tree(vec![file("a", b"1")]);
+        for (head, want) in [(exec(b"1"), true), (exec(b"2"), false), (file("a", b"1"), false)] {
+            assert_eq!(holds(std::slice::from_ref(&chmod), &tree(vec![head]), &before), want);
+        }
+        let delete = [action(Verb::Delete, "a", None)];
+        assert!(holds(&delete, &tree(vec![]), &before) && !holds(&delete, &before, &before));
+    }
+
+    #[test]
+    fn a_moved_target_concerns_the_actions_only_where_it_changed_one_of_their_paths() {
+        let moved = ActionRecord { previous_path: Some("old".into()), ..action(Verb::Move, "d/new", None) };
+        let before = tree(vec![file("old", b"1"), file("other", b"1")]);
+        let cases = [
+            (vec![file("old", b"1"), file("other", b"2"), file("more", b"3")], true),
+            (vec![file("old", b"2"), file("other", b"1")], false),
+            (vec![file("other", b"1")], false),
+            (vec![file("old", b"1"), file("other", b"1"), file("d/new", b"1")], false),
+            (vec![kind("old", EntryKind::File { executable: true })], false),
+        ];
+        for (after, want) in cases {
+            assert_eq!(is_untouched(std::slice::from_ref(&moved), &before, &tree(after.clone())), want, "{after:?}");
         }
     }
 }
