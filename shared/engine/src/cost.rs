@@ -18,9 +18,25 @@ pub struct Meter(Arc<Counters>);
 struct Counters {
     gitlab_calls: AtomicU32,
     write_units: AtomicU32,
+    outer: Option<Meter>,
 }
 
 impl Meter {
+    /// A meter whose counts also go to the one in whose scope it is made.
+    #[must_use]
+    pub fn nested() -> Self {
+        let outer = METER.try_with(Clone::clone).ok();
+        Self(Arc::new(Counters { outer, ..Counters::default() }))
+    }
+
+    fn add(&self, gitlab_calls: u32, write_units: u32) {
+        self.0.gitlab_calls.fetch_add(gitlab_calls, Ordering::Relaxed);
+        self.0.write_units.fetch_add(write_units, Ordering::Relaxed);
+        if let Some(outer) = &self.0.outer {
+            outer.add(gitlab_calls, write_units);
+        }
+    }
+
     /// Runs work with this meter counting.
     pub async fn scope<F: Future>(&self, work: F) -> F::Output {
         METER.scope(self.clone(), work).await
@@ -41,10 +57,10 @@ impl Meter {
 
 /// Counts one request to GitLab.
 pub fn gitlab_call() {
-    let _ = METER.try_with(|m| m.0.gitlab_calls.fetch_add(1, Ordering::Relaxed));
+    let _ = METER.try_with(|meter| meter.add(1, 0));
 }
 
 /// Counts DynamoDB write units.
 pub fn write_units(units: u32) {
-    let _ = METER.try_with(|m| m.0.write_units.fetch_add(units, Ordering::Relaxed));
+    let _ = METER.try_with(|meter| meter.add(0, units));
 }

@@ -8,8 +8,9 @@ use collie_core::id::{ItemId, ProjectId};
 use collie_core::item::Item;
 use collie_core::mr::wanted::{ProjectRules, Wanted};
 use collie_core::policy::Policy;
-use collie_dynamo::MemoryItems;
+use collie_dynamo::{DynamoItems, MemoryItems};
 use collie_engine::access::Caller;
+use collie_engine::cost::Meter;
 use collie_engine::execute::{Ran, Worker};
 use collie_engine::ingest::{Ingested, Received};
 use collie_engine::ports::{Archive, Forge, Items, ProjectRef, Wakes};
@@ -41,8 +42,12 @@ struct Inner {
     sim: Sim,
     host: String,
     effects: Effects,
-    items: Arc<MemoryItems>,
+    /// The store as it is, past every fault.
+    items: Arc<dyn Items>,
+    /// The store as processes see it.
+    conditional: Arc<dyn Items>,
     store: Arc<Store>,
+    meter: Meter,
     archive: Arc<MemoryArchive>,
     wakes: Arc<WakeQueue>,
     forge: Arc<dyn Forge>,
@@ -58,6 +63,18 @@ impl World {
         Self::build(effects, false, None).await
     }
 
+    /// A world on the DynamoDB adapter, over an embedded emulator.
+    pub async fn on_dynamo() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory().unwrap()));
+        let client = collie_dynamo::local::client(format!("http://{address}"));
+        collie_dynamo::schema::create_table(&client, "collie").await.unwrap();
+        let items: Arc<dyn Items> = Arc::new(DynamoItems::new(client, "collie".into()));
+        let store = Arc::new(Store::new(MemoryItems::new(), None));
+        Self::assemble(Effects::default(), false, Arc::clone(&items), items, store).await
+    }
+
     /// A world whose store follows a wrong protocol, or the right one.
     pub async fn with_protocol(mutant: Option<Mutant>) -> Self {
         Self::build(Effects::default(), false, mutant).await
@@ -69,6 +86,12 @@ impl World {
     }
 
     async fn build(effects: Effects, loses: bool, mutant: Option<Mutant>) -> Self {
+        let memory = MemoryItems::new();
+        let store = Arc::new(Store::new(memory.clone(), mutant));
+        Self::assemble(effects, loses, Arc::new(memory), store.clone(), store).await
+    }
+
+    async fn assemble(effects: Effects, loses: bool, items: Arc<dyn Items>, conditional: Arc<dyn Items>, store: Arc<Store>) -> Self {
         let sim = Sim::demo(Clock::Manual);
         sim.clear_personas(DEMO_PROJECT_ID);
         sim.capture_hooks(true);
@@ -80,15 +103,16 @@ impl World {
         let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
         let forge = GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap();
         register_hook(&sim);
-        let items = Arc::new(MemoryItems::new());
         Self(Arc::new(Inner {
             wakes: WakeQueue::new(sim.clone(), loses),
             next_tick: AtomicU64::new(sim.now_ms() + MINUTE),
             sim,
             host,
             effects,
-            store: Arc::new(Store::new(MemoryItems::clone(&items), mutant)),
             items,
+            conditional,
+            store,
+            meter: Meter::default(),
             archive: Arc::default(),
             forge: Arc::new(forge),
             ids: Arc::default(),
@@ -117,8 +141,14 @@ impl World {
 
     /// The store, past every fault.
     #[must_use]
-    pub fn items(&self) -> &MemoryItems {
-        &self.0.items
+    pub fn items(&self) -> &dyn Items {
+        self.0.items.as_ref()
+    }
+
+    /// What every process of this world has cost so far.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.0.meter
     }
 
     /// The store as processes see it.
@@ -157,7 +187,7 @@ impl World {
     fn process(&self) -> (Engine, Arc<Notify>) {
         let death = Arc::new(Notify::new());
         let inner = &self.0;
-        let items: Arc<dyn Items> = inner.store.clone();
+        let items: Arc<dyn Items> = inner.conditional.clone();
         let archive: Arc<dyn Archive> = inner.archive.clone();
         let ports = Ports {
             items: Arc::new(Process::new(&inner.effects, &death, items)),
@@ -204,7 +234,7 @@ impl World {
                 self.0.crashes.fetch_add(1, Ordering::Relaxed);
                 None
             }
-            done = work => Some(done),
+            done = self.0.meter.scope(work) => Some(done),
         }
     }
 

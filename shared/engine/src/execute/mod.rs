@@ -44,7 +44,7 @@ impl Engine {
     /// # Errors
     /// Where the row could not be written: the wake-up is to be delivered again.
     pub async fn execute(&self, id: &ItemId, worker: &Worker) -> Result<Ran, Failure> {
-        let meter = Meter::default();
+        let meter = Meter::nested();
         meter.scope(self.execute_metered(id, worker, &meter)).await
     }
 
