@@ -57,7 +57,7 @@ fn plan(data_dir: &Path, fast: bool) -> Plan {
         configuration: Configuration::default(),
         secrets: Secrets::default(),
         gitlab: Gitlab::Simulated(behaviour),
-        hooks: Hooks::Register,
+        hooks: Hooks::OnMain,
         workers: WORKERS,
         take_over_after: Duration::ZERO,
         look_every: LOOK_EVERY,

@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     /// The configuration file.
     #[arg(long)]
     config: Option<PathBuf>,
-    /// The directory of files that `secret:` names mean; without it, the variables COLLIE_SECRET_<NAME>.
+    /// The directory of files that `secret:` names mean; without it, the variables `COLLIE_SECRET_<NAME>`.
     #[arg(long)]
     secrets_dir: Option<PathBuf>,
     /// Serve a simulated GitLab too, with a demonstration project.
@@ -78,10 +78,11 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
     for path in &args.project {
         add_project(&mut configuration, path)?;
     }
-    let hooks = match (args.public_url, args.simulator || args.register_hook) {
-        (Some(url), _) => Hooks::RegisterAt(url),
-        (None, true) => Hooks::Register,
-        (None, false) => Hooks::Leave,
+    let hooks = match (args.public_url, args.register_hook, args.simulator) {
+        (Some(url), ..) => Hooks::RegisterAt(url),
+        (None, true, _) => Hooks::Register,
+        (None, false, true) => Hooks::OnMain,
+        (None, false, false) => Hooks::Leave,
     };
     let gitlab = match (args.simulator, args.gitlab_url, args.gitlab_token_file) {
         (true, ..) => Gitlab::Simulated(Behaviour::usual(args.simulator_listen)),

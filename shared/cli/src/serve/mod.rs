@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) hooks: Hooks,
     pub(crate) workers: usize,
     pub(crate) take_over_after: Duration,
-    /// Where no hooks are registered: how often waiting items are looked at.
+    /// Where hooks of a connection are not registered: how often waiting items are looked at.
     pub(crate) look_every: Duration,
 }
 
@@ -80,10 +80,30 @@ pub(crate) enum Gitlab {
 pub(crate) enum Hooks {
     /// They are not.
     Leave,
-    /// For the address we listen on.
+    /// On the connection `main` alone, for the address we listen on: the simulator's.
+    OnMain,
+    /// On all connections, for the address we listen on.
     Register,
-    /// For an address by which GitLab reaches us.
+    /// On all connections, for an address by which GitLab reaches us.
     RegisterAt(String),
+}
+
+impl Hooks {
+    fn cover(&self, connection: &Reached) -> bool {
+        match self {
+            Self::Leave => false,
+            Self::OnMain => connection.slug == MAIN,
+            Self::Register | Self::RegisterAt(_) => true,
+        }
+    }
+
+    /// The address hooks come to, where we listen at `api`.
+    fn address<'a>(&'a self, api: &'a str) -> &'a str {
+        match self {
+            Self::RegisterAt(url) => url.trim_end_matches('/'),
+            _ => api,
+        }
+    }
 }
 
 /// What lasts, and what is reached: everything that is there before anything runs.
@@ -154,7 +174,8 @@ impl Server {
         let http = tokio::spawn(serve_http(listener, collie_api::router(state), stop.clone()));
         register(&plan.hooks, &reached, &engine, &api).await?;
         let mut loops = JoinSet::new();
-        let look_every = matches!(plan.hooks, Hooks::Leave).then_some(plan.look_every);
+        let all_hooked = reached.iter().all(|connection| plan.hooks.cover(connection));
+        let look_every = (!all_hooked).then_some(plan.look_every);
         loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
         loops.spawn(due::sweep(store.database.clone(), stop.clone()));
         loops.spawn(missed(&engine, &store, &bell).look(look_every, stop.clone()));
@@ -257,13 +278,8 @@ async fn serve_http(listener: TcpListener, router: axum::Router, mut stop: Stop)
 }
 
 async fn register(hooks: &Hooks, reached: &[Reached], engine: &Engine, api: &str) -> Result<(), String> {
-    let api = match hooks {
-        Hooks::Leave => return Ok(()),
-        Hooks::Register => api,
-        Hooks::RegisterAt(url) => url.trim_end_matches('/'),
-    };
-    for connection in reached {
-        let registrar = Registrar::new(connection, api)?;
+    for connection in reached.iter().filter(|connection| hooks.cover(connection)) {
+        let registrar = Registrar::new(connection, hooks.address(api))?;
         for project in engine.settings().projects.iter().filter(|project| project.at.host == connection.host) {
             registrar.register(project.at.id).await?;
         }
