@@ -462,3 +462,6 @@ fn write_of_caller(row: &mut Item, token: &Token, audit: &AuditEntry, now: Times
     row.outbox.push(audit.clone());
     row.updated_at = now;
 }
+
+#[cfg(test)]
+mod tests;

@@ -374,3 +374,6 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<Sha>,
 }
+
+#[cfg(test)]
+mod tests;
