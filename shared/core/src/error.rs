@@ -71,3 +71,22 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_shown_by_its_code_and_its_message() {
+        assert_eq!(Failure::rejected("branch_protected", "main is protected").to_string(), "branch_protected: main is protected");
+        assert_eq!(Failure::bug("impossible").to_string(), "internal: impossible");
+    }
+
+    #[test]
+    fn only_an_indeterminate_write_may_have_happened() {
+        let may = |class| Failure::new(class, "c", "m").is_indeterminate();
+        assert!(may(Class::Indeterminate));
+        let others = [Class::Rejected, Class::Conflict, Class::Transient { answered: false }, Class::Unauthorized, Class::Gone, Class::Bug];
+        assert!(!others.into_iter().any(may));
+    }
+}

@@ -105,3 +105,38 @@ impl BranchIdentity {
         crate::files::sha256_hex(text.as_bytes())[..16].to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(host: &str, project: u64, branch: &str) -> BranchIdentity {
+        BranchIdentity { host: host.into(), project_id: ProjectId(project), source_branch: branch.into() }
+    }
+
+    #[test]
+    fn ids_are_shown_and_stored_as_the_plain_text_or_number_they_wrap() {
+        assert_eq!((Sha::new("abc").to_string(), MrIid(7).to_string()), ("abc".into(), "7".into()));
+        assert_eq!(serde_json::to_string(&(ItemId::new("i"), PipelineId(9))).unwrap(), r#"["i",9]"#);
+    }
+
+    #[test]
+    fn a_commit_id_is_shortened_to_eight_digits_where_it_has_as_many() {
+        let short = |text: &str| Sha::new(text).short().to_owned();
+        assert_eq!(["7c1d5f0e2b9a", "7c1d5f0e", "7c1d", "", "żółćżółć"].map(short), ["7c1d5f0e", "7c1d5f0e", "7c1d", "", "żółć"]);
+    }
+
+    #[test]
+    fn the_key_names_every_part_of_the_identity_and_its_life() {
+        let key = identity("gitlab.example.com:8443", 4242, "bot/x").key("mr", 2);
+        assert_eq!(key, "mr:gitlab.example.com:8443:4242:bot/x:2");
+    }
+
+    #[test]
+    fn the_digest_stays_the_same_from_release_to_release_and_differs_by_every_part() {
+        let all = [identity("a", 1, "x"), identity("b", 1, "x"), identity("a", 2, "x"), identity("a", 1, "y")];
+        let digests: std::collections::BTreeSet<_> = all.iter().map(BranchIdentity::digest).collect();
+        assert_eq!(digests.len(), 4);
+        assert_eq!(all[0].digest(), "db128abe221dde9e");
+    }
+}

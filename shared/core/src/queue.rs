@@ -186,7 +186,7 @@ pub enum Change {
         /// Audit entries not yet shipped.
         outbox: Vec<AuditEntry>,
     },
-    /// Ends a run that ran out of time; the item stays actionable and due.
+    /// Ends a run that ran out of time, or one whose worker is known to be dead; the item stays actionable and due.
     Release {
         /// The holder's lease.
         epoch: u64,
@@ -196,6 +196,8 @@ pub enum Change {
         token: Token,
         /// The writer's time.
         now: Timestamp,
+        /// Whether its worker died, so that the lease counts as one without progress.
+        died: bool,
     },
     /// A caller's new content (`updated`, `retried`).
     Update(Box<Update>),
@@ -304,7 +306,7 @@ impl Change {
                 row.outbox.clone_from(outbox);
                 exit(row, token, *due_at);
             }
-            Self::Release { token, now, .. } => release(row, token, *now),
+            Self::Release { token, now, died, .. } => release(row, token, *now, *died),
             Self::Update(u) => update(row, u),
             Self::Retry(r) => retry(row, r),
             Self::Cancel(c) => cancel(row, c),
@@ -399,9 +401,11 @@ fn exit(row: &mut Item, token: &Token, due_at: Option<Timestamp>) {
     drop_lease(row, token);
 }
 
-fn release(row: &mut Item, token: &Token, now: Timestamp) {
+fn release(row: &mut Item, token: &Token, now: Timestamp, died: bool) {
     row.due_at = Some(now);
-    row.claims = 0;
+    if !died {
+        row.claims = 0;
+    }
     drop_lease(row, token);
 }
 

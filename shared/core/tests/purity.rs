@@ -1,5 +1,7 @@
 //! Collie's rules are pure: nothing that this crate is built from can open a file or a socket, read a clock or roll dice.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -127,4 +127,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<Wanted>(text).unwrap(), Wanted::default());
         assert_eq!(ProjectRules::default(), ProjectRules { pipelines: PipelineRule::Required, service: "collie".into() });
     }
+
+    #[test]
+    fn the_hash_stays_the_same_from_release_to_release() {
+        assert_eq!(hash(|_, _| ()), "c57f773843b2bf0fc34b884220530ec0");
+    }
 }

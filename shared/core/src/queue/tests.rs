@@ -50,7 +50,7 @@ fn exit_of(belief: Belief) -> Change {
 }
 
 fn release_of(epoch: u64, commit_seq: u64) -> Change {
-    Change::Release { epoch, commit_seq, token: mark(), now: in_seconds(1) }
+    Change::Release { epoch, commit_seq, token: mark(), now: in_seconds(1), died: false }
 }
 
 fn update_of(rev: u64, revives: bool) -> Change {
@@ -319,6 +319,8 @@ fn a_release_drops_the_lease_of_an_item_that_stays_actionable_and_is_due_now() {
         ..row.clone()
     };
     assert_eq!(after(&release_of(3, 5), &row), want);
+    let orphan = Change::Release { epoch: 3, commit_seq: 5, token: mark(), now: in_seconds(1), died: true };
+    assert_eq!(after(&orphan, &row), Item { claims: row.claims, ..want });
     check(&release_of(3, 5), &Item { wake_seq: 8, ..held() }, Verdict::Apply);
     for (epoch, commit_seq) in [(2, 5), (4, 5), (3, 4), (3, 6)] {
         check(&release_of(epoch, commit_seq), &row, Verdict::Refuse);

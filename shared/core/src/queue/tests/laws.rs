@@ -142,7 +142,7 @@ proptest! {
         let resets = match &change {
             Change::Commit(commit) => commit.progress || commit.ending != Ending::Stay,
             Change::Update(update) => update.revives,
-            Change::Exit { .. } | Change::Release { .. } | Change::Retry(_) => true,
+            Change::Exit { .. } | Change::Release { died: false, .. } | Change::Retry(_) => true,
             _ => false,
         };
         let want = if resets { 0 } else { row.claims + u32::from(matches!(change, Change::Claim { .. })) };
