@@ -119,6 +119,12 @@ impl FileAction {
 }
 
 impl ActionRecord {
+    /// The path whose present content `expect` is about: where a moved file comes from, else the file itself.
+    #[must_use]
+    pub fn expected_path(&self) -> &str {
+        self.previous_path.as_deref().unwrap_or(&self.file_path)
+    }
+
     /// Every path this action touches: the new one, and the old one of a move.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.file_path.as_str()).chain(self.previous_path.as_deref())

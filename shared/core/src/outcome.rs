@@ -102,7 +102,7 @@ impl Outcome {
     }
 
     /// Applies the outcome to a row. Dimensions that an enqueue after `seen` wrote stay; if a caller moved `rev` since
-    /// `rev`, neither attempts nor errors nor a failed end are written, since they were about something else.
+    /// `rev`, neither attempts nor errors nor an end `failed` or `no_change` are written, since they were about something else.
     pub fn apply(&self, item: &mut Item, seen: u64, rev: u64, now: Timestamp) {
         for (key, dimension) in &self.dims {
             if item.dim_seq.get(key).is_none_or(|&at| at <= seen) {
@@ -117,7 +117,7 @@ impl Outcome {
             self.apply_effort(item, now);
         }
         match &self.end {
-            Some(End::Failed(_)) if item.rev != rev => {}
+            Some(End::Failed(_) | End::Completed(ResultKind::NoChange)) if item.rev != rev => {}
             Some(end) => apply_end(item, end, now),
             None => {}
         }

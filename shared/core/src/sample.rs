@@ -117,6 +117,7 @@ pub(crate) fn build(number: u64, sha: Option<&str>) -> Build {
         content_hash: content_hash("3.5.1"),
         target: "main".into(),
         sha: sha.map(Sha::new),
+        over: None,
     }
 }
 
@@ -176,6 +177,7 @@ pub(crate) fn merge_request() -> MergeRequest {
         has_conflicts: false,
         discussions_resolved: true,
         head_pipeline: Some(pipeline("bot/openssl", HEAD, "success")),
+        merge_commit: None,
         merge_error: None,
         can_merge: Some(true),
         author: COLLIE,

@@ -11,6 +11,7 @@ pub(crate) enum Call {
     Branch,
     Tree,
     Commit,
+    File,
     MergeBase,
     Compare,
     CreateCommit,
@@ -20,6 +21,7 @@ pub(crate) enum Call {
     OpenMergeRequest,
     EditMergeRequest,
     Merge,
+    StartPipeline,
     Approvals,
     Notes,
     AddNote,
@@ -30,12 +32,13 @@ pub(crate) enum Call {
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
         Self::Tree,
         Self::Commit,
+        Self::File,
         Self::MergeBase,
         Self::Compare,
         Self::CreateCommit,
@@ -45,6 +48,7 @@ impl Call {
         Self::OpenMergeRequest,
         Self::EditMergeRequest,
         Self::Merge,
+        Self::StartPipeline,
         Self::Approvals,
         Self::Notes,
         Self::AddNote,
@@ -55,7 +59,7 @@ impl Call {
     /// The HTTP method.
     pub(crate) const fn method(self) -> Method {
         match self {
-            Self::CreateCommit | Self::OpenMergeRequest | Self::AddNote => Method::POST,
+            Self::CreateCommit | Self::OpenMergeRequest | Self::StartPipeline | Self::AddNote => Method::POST,
             Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
@@ -75,12 +79,14 @@ impl Call {
             Self::Branch | Self::DeleteBranch => "…/repository/branches/:branch",
             Self::Tree => "…/repository/tree",
             Self::Commit => "…/repository/commits/:sha",
+            Self::File => "…/repository/files/:path",
             Self::MergeBase => "…/repository/merge_base",
             Self::Compare => "…/repository/compare",
             Self::CreateCommit => "…/repository/commits",
             Self::MergeRequest | Self::EditMergeRequest => "…/merge_requests/:iid",
             Self::OpenMergeRequests | Self::OpenMergeRequest => "…/merge_requests",
             Self::Merge => "…/merge_requests/:iid/merge",
+            Self::StartPipeline => "…/merge_requests/:iid/pipelines",
             Self::Approvals => "…/merge_requests/:iid/approvals",
             Self::Notes | Self::AddNote => "…/merge_requests/:iid/notes",
             Self::EditNote => "…/merge_requests/:iid/notes/:id",

@@ -22,6 +22,10 @@ impl Forge for GitLab {
         self.get_commit(project, sha).await
     }
 
+    async fn file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure> {
+        self.get_file_sha256(project, at, path).await
+    }
+
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {
         self.get_merge_base(project, a, b).await
     }
@@ -56,6 +60,10 @@ impl Forge for GitLab {
 
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure> {
         self.put_merge(project, iid, ticket, options).await
+    }
+
+    async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        self.post_merge_request_pipeline(project, iid).await
     }
 
     async fn approvals_left(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<u64>, Failure> {

@@ -57,6 +57,14 @@ impl GitLab {
         Ok(merged.into())
     }
 
+    /// GitLab may answer before the pipeline exists; the merge request shows it when it does.
+    pub(crate) async fn post_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        let scope = self.project(project)?;
+        let url = scope.url(&["merge_requests", &iid.to_string(), "pipelines"], &[])?;
+        scope.submit(Call::StartPipeline, url, &serde_json::json!({})).await?;
+        Ok(())
+    }
+
     pub(crate) async fn get_approvals_left(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<u64>, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["merge_requests", &iid.to_string(), "approvals"], &[])?;

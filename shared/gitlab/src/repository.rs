@@ -42,6 +42,13 @@ impl GitLab {
         Ok(found.map(Into::into))
     }
 
+    pub(crate) async fn get_file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure> {
+        let scope = self.project(project)?;
+        let url = scope.url(&["repository", "files", path], &[("ref", at.as_str())])?;
+        let found = optional(scope.read::<wire::File>(Call::File, url).await)?;
+        Ok(found.map(|file| file.content_sha256))
+    }
+
     pub(crate) async fn get_merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {
         let scope = self.project(project)?;
         let query = [("refs[]", a.as_str()), ("refs[]", b.as_str())];

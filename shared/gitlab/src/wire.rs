@@ -29,6 +29,9 @@ pub(crate) struct MergeRequest {
     blocking_discussions_resolved: bool,
     /// Rows of lists have none.
     head_pipeline: Option<Pipeline>,
+    /// Null for a fast-forward.
+    merge_commit_sha: Option<Sha>,
+    squash_commit_sha: Option<Sha>,
     merge_error: Option<String>,
     /// Rows of lists have none.
     user: Option<Rights>,
@@ -101,6 +104,11 @@ pub(crate) struct Commit {
 }
 
 #[derive(Debug, Deserialize)]
+pub(crate) struct File {
+    pub(crate) content_sha256: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub(crate) struct TreeEntry {
     id: String,
     path: String,
@@ -160,6 +168,7 @@ impl From<MergeRequest> for view::MergeRequest {
             has_conflicts: mr.has_conflicts,
             discussions_resolved: mr.blocking_discussions_resolved,
             head_pipeline: mr.head_pipeline.map(Into::into),
+            merge_commit: mr.merge_commit_sha.or(mr.squash_commit_sha),
             merge_error: mr.merge_error,
             can_merge: mr.user.and_then(|user| user.can_merge),
             author: author(mr.author),

@@ -94,7 +94,7 @@ pub(crate) async fn take_over(items: Arc<dyn Items>, doorbell: Arc<dyn Wakes>, o
 
 async fn release(items: &dyn Items, item: &Item) -> Result<Item, ChangeError> {
     let (epoch, commit_seq) = (item.lease_epoch, item.commit_seq);
-    let change = Change::Release { epoch, commit_seq, token: RandomIds.token(), now: SystemClock.now() };
+    let change = Change::Release { epoch, commit_seq, token: RandomIds.token(), now: SystemClock.now(), died: true };
     items.change(&item.id, &change).await
 }
 

@@ -4,14 +4,12 @@
 //! and every few seconds where no hooks are registered.
 
 use super::clock::SystemClock;
-use super::ids::RandomIds;
 use super::stop::Stop;
 use collie_core::error::Failure;
-use collie_core::id::{Digest, ProjectId};
-use collie_core::item::{BlockedReason, Dimension, Item, Phase};
+use collie_core::item::{BlockedReason, Item, Phase};
 use collie_core::mr::dims;
-use collie_core::queue::{Change, Enqueue};
-use collie_engine::ports::{ChangeError, Clock as _, Ids as _, Items, ListFilter, Wakes};
+use collie_engine::Engine;
+use collie_engine::ports::{Clock as _, Items, ListFilter};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;
@@ -23,8 +21,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// Looks again at what waits for hooks.
 pub(crate) struct Missed {
     pub(crate) items: Arc<dyn Items>,
-    pub(crate) bell: Arc<dyn Wakes>,
-    pub(crate) projects: Vec<(String, ProjectId)>,
+    pub(crate) engine: Engine,
 }
 
 impl Missed {
@@ -51,29 +48,18 @@ impl Missed {
     }
 
     async fn pages(&self, wanted: fn(&Item) -> bool) -> Result<usize, Failure> {
-        let filter = ListFilter { projects: self.projects.clone(), phase: Some(Phase::Active), ..ListFilter::default() };
+        let projects = self.engine.settings().projects.iter().map(|project| (project.at.host.clone(), project.at.id)).collect();
+        let filter = ListFilter { projects, phase: Some(Phase::Active), ..ListFilter::default() };
         let (mut looked, mut before) = (0, None);
         loop {
             let page = self.items.list(&filter, before.as_ref(), PAGE).await?;
             for item in page.items.iter().filter(|item| wanted(item)) {
-                self.look_at(item).await?;
-                looked += 1;
+                looked += usize::from(self.engine.look_again(item).await?);
             }
             before = page.next;
             if before.is_none() {
                 return Ok(looked);
             }
-        }
-    }
-
-    /// What an overflowing inbox does: whatever was said, the truth is read again.
-    async fn look_at(&self, item: &Item) -> Result<(), Failure> {
-        let enqueue = Enqueue { dims: vec![(dims::reconcile(), Dimension::needed())], now: SystemClock.now() };
-        let change = Change::Overflow { digest: Digest::new(RandomIds.token().as_str()), enqueue };
-        match self.items.change(&item.id, &change).await {
-            Err(ChangeError::Failed(failure)) => Err(failure),
-            Err(ChangeError::Refused(_) | ChangeError::TooLarge) => Ok(()),
-            Ok(_) => self.bell.send(&item.id, Duration::ZERO).await,
         }
     }
 }

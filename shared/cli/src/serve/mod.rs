@@ -178,7 +178,7 @@ impl Server {
         let look_every = (!all_hooked).then_some(plan.look_every);
         loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
         loops.spawn(due::sweep(store.database.clone(), stop.clone()));
-        loops.spawn(missed(&engine, &store, &bell).look(look_every, stop.clone()));
+        loops.spawn(missed(&engine, &store).look(look_every, stop.clone()));
         loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, plan.take_over_after, stop));
         let intake = Intake { stop: stop_intake, http, loops };
         let workers = start_workers(engine, rings, plan.workers);
@@ -258,9 +258,8 @@ fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bel
     }
 }
 
-fn missed(engine: &Engine, store: &Store, bell: &Doorbell) -> Missed {
-    let projects = engine.settings().projects.iter().map(|project| (project.at.host.clone(), project.at.id)).collect();
-    Missed { items: Arc::new(store.items.clone()), bell: Arc::new(bell.clone()), projects }
+fn missed(engine: &Engine, store: &Store) -> Missed {
+    Missed { items: Arc::new(store.items.clone()), engine: engine.clone() }
 }
 
 fn start_workers(engine: Engine, rings: mpsc::UnboundedReceiver<Ring>, most: usize) -> (Stopper, JoinHandle<()>) {

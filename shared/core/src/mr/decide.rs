@@ -248,7 +248,7 @@ mod tests {
             (with(|facts| facts.mr = None), ensures),
             (with(|facts| facts.builds.clear()), ensures),
             (with(|facts| facts.builds.push(sample::build(2, None))), ensures),
-            (with(|facts| facts.emptied = true), "wait for ever | - - - - - -"),
+            (with(|facts| facts.set_emptied(&sample::item())), "wait for ever | - - - - - -"),
             (Item { metadata_hash: "other".into(), ..sample::built() }, "wait for ever | - - - - - -"),
         ]);
     }

@@ -4,9 +4,10 @@
 //! we know and then dropped.
 
 use super::dims;
-use super::facts::{Facts, PipelineRef};
+use super::facts::{Facts, Lost, PipelineRef};
 use crate::error::Failure;
 use crate::event::Event;
+use crate::id::Sha;
 use crate::item::{Dimension, DimensionKey, Item};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub enum Effect {
     None,
     /// The merge request is to be read.
     Reconcile,
+    /// A push of ours replaced a head that Collie had not verified: someone pushed in that instant.
+    Overwrote(Sha),
     /// The head pipeline has finished.
     PipelineFinished(PipelineRef),
     /// A job of the head pipeline has failed.
@@ -48,7 +51,14 @@ pub fn effect(item: &Item, event: &Event) -> Result<Effect, Failure> {
     Ok(match event {
         Event::MergeRequest { iid, action, head, oldrev, user, .. } => {
             let ours = facts.mr.as_ref().is_some_and(|mr| mr.iid == *iid && mr.author == *user);
-            let known = |sha: &Option<_>| sha.as_ref().is_none_or(|sha| facts.has_made(sha));
+            let known = |sha: &Option<_>| sha.as_ref().is_none_or(|sha| facts.has_verified(sha));
+            if let Some(old) = oldrev
+                && ours
+                && !known(oldrev)
+                && facts.may_have_pushed(head.as_ref())
+            {
+                return Ok(Effect::Overwrote(old.clone()));
+            }
             if ours && action != "merge" && action != "close" && known(head) && known(oldrev) { Effect::None } else { Effect::Reconcile }
         }
         Event::Pipeline { status, .. } if !is_finished(status) => Effect::None,
@@ -82,6 +92,13 @@ fn apply(item: &mut Item, event: &Event) -> Result<(), Failure> {
     match effect(item, event)? {
         Effect::None => return Ok(()),
         Effect::Reconcile => {}
+        Effect::Overwrote(sha) => {
+            let mut facts = Facts::of(item)?;
+            if facts.lost.as_ref().is_none_or(|lost| lost.sha != sha) {
+                facts.lost = Some(Lost { sha, at: event.at(), restored: false });
+                item.facts = facts.document();
+            }
+        }
         Effect::PipelineFinished(pipeline) => {
             let mut facts = Facts::of(item)?;
             let known = facts.pipeline.as_ref().is_some_and(|p| PipelineRef { listed: false, ..p.clone() } == pipeline);

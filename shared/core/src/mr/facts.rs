@@ -28,6 +28,39 @@ pub struct Build {
     /// The commit, once it is known to exist; an intent until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha: Option<Sha>,
+    /// The head it was pushed over, as verified just before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Sha>,
+}
+
+/// A head of someone else that a push of Collie replaced, because it came between the look at the branch and the push.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// The commit to restore.
+    pub sha: Sha,
+    /// When it happened.
+    pub at: Timestamp,
+    /// Whether it is on the branch again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
+}
+
+/// A note about a head of someone else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The head.
+    pub head: Sha,
+    /// Whether the note is known to be there.
+    pub posted: bool,
+}
+
+/// What was wanted when the target was found to hold all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Emptied {
+    /// The files.
+    pub content_hash: ContentHash,
+    /// The target.
+    pub target: String,
 }
 
 /// The merge request.
@@ -122,18 +155,35 @@ pub struct Facts {
     /// Rebuilds on one target head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilds: Option<Rebuilds>,
-    /// The head about which a note on foreign commits was posted.
+    /// The head about which a note on foreign commits was, or is to be, posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub foreign_noted: Option<Sha>,
+    pub foreign_noted: Option<Noted>,
     /// The retry whose permission to overwrite commits of others has been used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrote_at: Option<Timestamp>,
     /// The retry for which a closed merge request was reopened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened_at: Option<Timestamp>,
-    /// Whether the end without a change (`no_change`) has been decided and is being carried out.
-    #[serde(default)]
-    pub emptied: bool,
+    /// The end without a change (`no_change`) that has been decided and is being carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emptied: Option<Emptied>,
+    /// Tries in a row in which GitLab did not see the branch that was just pushed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unseen: u32,
+    /// The last head of someone else that a push of Collie replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+    /// The target's head for which a pipeline of the merged result was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piped: Option<Sha>,
+    /// The commit that the merge made on the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_commit: Option<Sha>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Facts {
@@ -166,7 +216,7 @@ impl Facts {
     /// The newest build if it is only intended, and is what the item wants now.
     #[must_use]
     pub fn intent(&self, item: &Item) -> Option<&Build> {
-        self.latest().filter(|b| b.sha.is_none() && b.is_of(item))
+        self.latest().filter(|b| b.sha.is_none() && !self.rebuild && b.is_of(item))
     }
 
     /// The head that Collie verified as its own.
@@ -181,6 +231,35 @@ impl Facts {
         self.builds.iter().any(|b| b.sha.as_ref() == Some(sha))
     }
 
+    /// Whether Collie made this commit, or verified it before it pushed over it.
+    #[must_use]
+    pub fn has_verified(&self, sha: &Sha) -> bool {
+        self.builds.iter().any(|b| b.sha.as_ref() == Some(sha) || b.over.as_ref() == Some(sha))
+    }
+
+    /// Whether this head is a build of Collie's, or may be one whose push has not been recorded yet.
+    #[must_use]
+    pub fn may_have_pushed(&self, head: Option<&Sha>) -> bool {
+        head.is_some_and(|head| self.has_made(head)) || self.latest().is_some_and(|b| b.sha.is_none())
+    }
+
+    /// The commit of someone else that a push of Collie replaced, until it is restored or someone retries the item.
+    #[must_use]
+    pub fn lost(&self, item: &Item) -> Option<&Lost> {
+        self.lost.as_ref().filter(|lost| !lost.restored && item.retried_at.is_none_or(|at| at < lost.at))
+    }
+
+    /// Whether Collie is ending the item without a change, and the item still wants the same.
+    #[must_use]
+    pub fn is_emptied(&self, item: &Item) -> bool {
+        self.emptied.as_ref().is_some_and(|e| e.content_hash == item.content_hash && e.target == item.target)
+    }
+
+    /// Decides the end without a change.
+    pub fn set_emptied(&mut self, item: &Item) {
+        self.emptied = Some(Emptied { content_hash: item.content_hash.clone(), target: item.target.clone() });
+    }
+
     /// The build with this number.
     #[must_use]
     pub fn build(&self, number: u64) -> Option<&Build> {
@@ -191,7 +270,7 @@ impl Facts {
     /// its record the branch would look like someone else's. Its number is one more than the last.
     pub fn intend(&mut self, item: &Item, rev: u64, start_sha: Sha) -> &Build {
         let number = self.latest().map_or(1, |b| b.number + 1);
-        let build = Build { number, rev, start_sha, content_hash: item.content_hash.clone(), target: item.target.clone(), sha: None };
+        let build = Build { number, rev, start_sha, content_hash: item.content_hash.clone(), target: item.target.clone(), sha: None, over: None };
         self.rebuild = false;
         self.builds.push(build);
         while self.builds.len() > BUILDS_KEPT {
@@ -200,6 +279,13 @@ impl Facts {
             self.builds.remove(oldest);
         }
         &self.builds[self.builds.len() - 1]
+    }
+
+    /// Records the verified head that a build is about to be pushed over.
+    pub fn pushes_over(&mut self, number: u64, head: &Sha) {
+        if let Some(build) = self.builds.iter_mut().find(|b| b.number == number) {
+            build.over = Some(head.clone());
+        }
     }
 
     /// Records the commit of a build, and the parent it turned out to have.
@@ -245,6 +331,7 @@ mod tests {
             content_hash: sample::content_hash("3.5.1"),
             target: "main".into(),
             sha: None,
+            over: None,
         };
         assert_eq!((intended, facts.rebuild), (want.clone(), false));
         assert_eq!((facts.intent(&sample::item()), facts.current(&sample::item())), (Some(&want), None));
@@ -304,6 +391,7 @@ mod tests {
         let pending = facts([(1, Some("a")), (2, None)]);
         assert_eq!(intent(&pending, &sample::item()), Some(2));
         assert_eq!(intent(&pending, &other), None);
+        assert_eq!(intent(&Facts { rebuild: true, ..pending.clone() }, &sample::item()), None);
         assert_eq!(intent(&facts([(1, None), (2, Some("b"))]), &sample::item()), None);
     }
 
@@ -315,10 +403,45 @@ mod tests {
     }
 
     #[test]
+    fn a_head_that_was_pushed_over_knowingly_is_verified_and_not_made() {
+        let mut facts = facts([(1, Some("a")), (2, None)]);
+        facts.pushes_over(2, &Sha::new("theirs"));
+        facts.pushes_over(9, &Sha::new("nobody's"));
+        let of = |sha| (facts.has_made(&Sha::new(sha)), facts.has_verified(&Sha::new(sha)));
+        assert_eq!((of("a"), of("theirs"), of("nobody's")), ((true, true), (false, true), (false, false)));
+    }
+
+    #[test]
+    fn a_lost_commit_is_remembered_until_it_is_restored_or_someone_retries() {
+        let lost = |restored| Lost { sha: Sha::new("p"), at: sample::NOW, restored };
+        let retried = |at| Item { retried_at: Some(at), ..sample::item() };
+        let cases = [
+            (lost(false), sample::item(), true),
+            (lost(false), retried(sample::seconds_ago(1)), true),
+            (lost(false), retried(sample::NOW), false),
+            (lost(true), sample::item(), false),
+        ];
+        for (lost, item, want) in cases {
+            assert_eq!(Facts { lost: Some(lost), ..Facts::default() }.lost(&item).is_some(), want);
+        }
+    }
+
+    #[test]
+    fn the_end_without_a_change_is_of_the_content_it_was_decided_for() {
+        let mut facts = Facts::default();
+        facts.set_emptied(&sample::item());
+        let other = Item { target: "stable".into(), ..sample::item() };
+        assert!(facts.is_emptied(&sample::item()) && !facts.is_emptied(&other) && !Facts::default().is_emptied(&other));
+    }
+
+    #[test]
     fn facts_come_back_from_the_row_as_they_were_and_the_empty_ones_are_short() {
-        let facts = Facts { rechecks: 2, emptied: true, ..sample::facts() };
+        let lost = Lost { sha: Sha::new("p"), at: sample::NOW, restored: true };
+        let mut facts = Facts { rechecks: 2, unseen: 1, lost: Some(lost), piped: Some(Sha::new("t")), ..sample::facts() };
+        facts.set_emptied(&sample::item());
+        facts.pushes_over(1, &Sha::new("o"));
         assert_eq!(Facts::of(&Item { facts: facts.document(), ..sample::item() }), Ok(facts));
         let empty = serde_json::to_string(&Facts::default().document()).unwrap();
-        assert_eq!(empty, r#"{"emptied":false,"rebuild":false,"rechecks":0}"#);
+        assert_eq!(empty, r#"{"rebuild":false,"rechecks":0}"#);
     }
 }

@@ -5,10 +5,47 @@
 //! it does not know mean "not ready".
 
 use super::facts::Blocker;
-use super::ticket::{MergeTicket, NoTicket, PipelineRule};
+use super::ticket::{MergeTicket, MergedResult, NoTicket, PipelineRule};
 use super::view::{MergeRequest, Pipeline};
 use crate::id::Sha;
 use crate::time::Timestamp;
+
+/// The code of the blocker that a new pipeline of the merged result answers.
+pub const OLD_TARGET: &str = "pipeline_old_target";
+
+/// The words of `detailed_merge_status` that Collie knows the meaning of.
+const KNOWN_WORDS: [&str; 24] = [
+    "preparing",
+    "checking",
+    "unchecked",
+    "mergeable",
+    "not_open",
+    "merge_time",
+    "draft_status",
+    "commits_status",
+    "discussions_not_resolved",
+    "conflict",
+    "need_rebase",
+    "ci_must_pass",
+    "ci_still_running",
+    "not_approved",
+    "approvals_syncing",
+    "merge_request_blocked",
+    "requested_changes",
+    "status_checks_must_pass",
+    "jira_association_missing",
+    "locked_paths",
+    "locked_lfs_files",
+    "security_policy_violations",
+    "security_policy_pipeline_check",
+    "title_regex",
+];
+
+/// Whether this is a word that GitLab is known to say. Others are as good as "not ready", and worth a line in the log.
+#[must_use]
+pub fn knows(word: &str) -> bool {
+    KNOWN_WORDS.contains(&word)
+}
 
 /// What the gate needs to know beside the reading.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +58,8 @@ pub struct Conditions<'a> {
     pub pipelines: PipelineRule,
     /// Approvals still missing, where that was asked separately.
     pub approvals_left: Option<u64>,
+    /// What a pipeline of the merged result ran on, where there is one.
+    pub merged_result: Option<&'a MergedResult>,
 }
 
 /// The verdict of the gate.
@@ -65,7 +104,7 @@ pub fn wants_rebuild(mr: &MergeRequest) -> bool {
 /// Judges one reading.
 #[must_use]
 pub fn judge(mr: &MergeRequest, conditions: &Conditions<'_>, now: Timestamp) -> Gate {
-    let ticket = MergeTicket::issue(mr, conditions.verified_head, conditions.pipelines);
+    let ticket = MergeTicket::issue(mr, conditions.verified_head, conditions.pipelines, conditions.merged_result);
     let mut found = Findings { list: Vec::new(), now };
     if let Err(why) = &ticket {
         found.no_ticket(why);
@@ -110,6 +149,9 @@ impl Findings {
                 self.add("pipeline_does_not_count", "pipeline", format!("pipeline {} ran for {:?}", p.id, p.git_ref));
             }
             NoTicket::NotSuccessful(p) => self.unsuccessful(p),
+            NoTicket::OldTarget(p) => {
+                self.add(OLD_TARGET, "pipeline", format!("pipeline {} ran for an earlier head of the target branch", p.id));
+            }
         }
     }
 
@@ -185,7 +227,7 @@ mod tests {
     }
 
     fn conditions(head: &Sha) -> Conditions<'_> {
-        Conditions { auto_merge: true, verified_head: Some(head), pipelines: PipelineRule::Required, approvals_left: None }
+        Conditions { auto_merge: true, verified_head: Some(head), pipelines: PipelineRule::Required, approvals_left: None, merged_result: None }
     }
 
     fn show(gate: &Gate) -> String {
@@ -309,6 +351,26 @@ mod tests {
     }
 
     #[test]
+    fn a_merged_result_on_a_target_that_has_moved_is_named_and_one_on_the_target_as_it_is_opens_the_gate() {
+        let mr = MergeRequest {
+            head_pipeline: Some(pipeline("refs/merge-requests/2/merge", "joint", "success")),
+            ..sample::merge_request()
+        };
+        let verified = head();
+        let gate = |target: &str| {
+            let parents = vec![Sha::new("target"), head()];
+            let result = MergedResult { sha: Sha::new("joint"), parents, target_head: Sha::new(target) };
+            show(&judge(&mr, &Conditions { merged_result: Some(&result), ..conditions(&verified) }, NOW))
+        };
+        assert_eq!((gate("target").as_str(), gate("moved").as_str()), ("open 7c1d5f0e", "shut pipeline_old_target"));
+    }
+
+    #[test]
+    fn new_words_of_gitlab_are_not_known() {
+        assert!(knows("mergeable") && knows("need_rebase") && !knows("brand_new_word") && !knows(""));
+    }
+
+    #[test]
     fn approvals_that_were_asked_for_count_more_than_the_word() {
         let verified = head();
         let cases = [
@@ -380,7 +442,7 @@ mod tests {
             mr in any_reading(), auto_merge: bool, none: bool, verified in prop::option::weighted(0.9, Just(head())),
         ) {
             let pipelines = if none { PipelineRule::None } else { PipelineRule::Required };
-            let conditions = Conditions { auto_merge, verified_head: verified.as_ref(), pipelines, approvals_left: None };
+            let conditions = Conditions { auto_merge, verified_head: verified.as_ref(), pipelines, approvals_left: None, merged_result: None };
             let gate = judge(&mr, &conditions, NOW);
             let Gate::Open(ticket) = &gate else {
                 prop_assert!(!gate.blockers().is_empty(), "shut without a reason");

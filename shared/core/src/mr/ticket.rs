@@ -19,6 +19,17 @@ pub enum PipelineRule {
     None,
 }
 
+/// What a pipeline of the merged result ran on, as read beside the merge request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedResult {
+    /// The commit it ran for.
+    pub sha: Sha,
+    /// That commit's parents.
+    pub parents: Vec<Sha>,
+    /// The target branch's head now.
+    pub target_head: Sha,
+}
+
 /// Permission to merge exactly one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeTicket {
@@ -41,14 +52,30 @@ pub enum NoTicket {
     OtherRef(Pipeline),
     /// The pipeline has not succeeded.
     NotSuccessful(Pipeline),
+    /// The pipeline ran for the head merged into a target that has moved since.
+    OldTarget(Pipeline),
+}
+
+/// The successful pipeline of the merged result of this merge request, whose commit must be read for a ticket.
+#[must_use]
+pub fn result_pipeline(mr: &MergeRequest) -> Option<&Pipeline> {
+    let counts = |p: &&Pipeline| p.git_ref == format!("refs/merge-requests/{}/merge", mr.iid) && p.status == "success";
+    mr.head_pipeline.as_ref().filter(counts)
+}
+
+/// Whether the merge request is on a merge train.
+#[must_use]
+pub fn is_on_train(mr: &MergeRequest) -> bool {
+    mr.head_pipeline.as_ref().is_some_and(|p| p.git_ref == format!("refs/merge-requests/{}/train", mr.iid))
 }
 
 impl MergeTicket {
-    /// Makes a ticket for the head `verified` of `mr`, where its pipeline allows it.
+    /// Makes a ticket for the head `verified` of `mr`, where its pipeline allows it. A pipeline of the merged result counts only
+    /// with `result`: its commit must join this very head and the target as it is now.
     ///
     /// # Errors
     /// [`NoTicket`] says which condition failed.
-    pub fn issue(mr: &MergeRequest, verified: Option<&Sha>, rule: PipelineRule) -> Result<Self, NoTicket> {
+    pub fn issue(mr: &MergeRequest, verified: Option<&Sha>, rule: PipelineRule, result: Option<&MergedResult>) -> Result<Self, NoTicket> {
         if mr.state != State::Opened {
             return Err(NoTicket::NotOpen);
         }
@@ -57,6 +84,13 @@ impl MergeTicket {
             return Ok(Self { sha, pipeline: None });
         }
         let pipeline = mr.head_pipeline.clone().ok_or(NoTicket::NoPipeline)?;
+        if let Some(result) = result.filter(|r| result_pipeline(mr).is_some_and(|p| p.sha == r.sha)) {
+            return match result.parents.as_slice() {
+                [target, head] if *head == sha && *target == result.target_head => Ok(Self { sha, pipeline: Some(pipeline.id) }),
+                [_, head] if *head == sha => Err(NoTicket::OldTarget(pipeline)),
+                _ => Err(NoTicket::OtherCommit(pipeline)),
+            };
+        }
         if !belongs_to(&pipeline, mr) {
             return Err(NoTicket::OtherRef(pipeline));
         }
@@ -93,7 +127,7 @@ mod tests {
     use crate::sample::{self, HEAD, pipeline};
 
     fn issue(mr: &MergeRequest, rule: PipelineRule) -> Result<MergeTicket, NoTicket> {
-        MergeTicket::issue(mr, Some(&Sha::new(HEAD)), rule)
+        MergeTicket::issue(mr, Some(&Sha::new(HEAD)), rule, None)
     }
 
     fn with(pipeline: Pipeline) -> MergeRequest {
@@ -114,6 +148,43 @@ mod tests {
             let other = pipeline(git_ref, HEAD, "success");
             assert_eq!(issue(&with(other.clone()), PipelineRule::Required), Err(NoTicket::OtherRef(other)));
         }
+    }
+
+    #[test]
+    fn a_pipeline_of_the_merged_result_counts_where_its_commit_joins_the_head_and_the_target_as_it_is_now() {
+        let merged = pipeline("refs/merge-requests/2/merge", "joint", "success");
+        let result = |sha: &str, parents: &[&str]| MergedResult {
+            sha: Sha::new(sha),
+            parents: parents.iter().map(|p| Sha::new(*p)).collect(),
+            target_head: Sha::new("target"),
+        };
+        let of = |result: &MergedResult| {
+            let ticket = MergeTicket::issue(&with(merged.clone()), Some(&Sha::new(HEAD)), PipelineRule::Required, Some(result));
+            ticket.map(|t| (t.sha().as_str().to_owned(), t.pipeline()))
+        };
+        let cases = [
+            (result("joint", &["target", HEAD]), Ok((HEAD.to_owned(), Some(PipelineId(90))))),
+            (result("joint", &["earlier", HEAD]), Err(NoTicket::OldTarget(merged.clone()))),
+            (result("joint", &[HEAD, "target"]), Err(NoTicket::OtherCommit(merged.clone()))),
+            (result("joint", &["target", "0000"]), Err(NoTicket::OtherCommit(merged.clone()))),
+            (result("joint", &["target", HEAD, "third"]), Err(NoTicket::OtherCommit(merged.clone()))),
+            (result("joint", &[HEAD]), Err(NoTicket::OtherCommit(merged.clone()))),
+            (result("another", &["target", HEAD]), Err(NoTicket::OtherRef(merged.clone()))),
+        ];
+        for (result, want) in cases {
+            assert_eq!(of(&result), want, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_successful_pipeline_of_its_own_merge_ref_is_worth_a_reading() {
+        let is_read = |git_ref, status| result_pipeline(&with(pipeline(git_ref, "joint", status))).is_some();
+        assert!(is_read("refs/merge-requests/2/merge", "success"));
+        for (git_ref, status) in [("refs/merge-requests/2/merge", "running"), ("refs/merge-requests/3/merge", "success"), ("bot/openssl", "success")] {
+            assert!(!is_read(git_ref, status), "{git_ref} {status}");
+        }
+        assert!(is_on_train(&with(pipeline("refs/merge-requests/2/train", "joint", "running"))));
+        assert!(!is_on_train(&with(pipeline("refs/merge-requests/2/merge", "joint", "running"))));
     }
 
     #[test]
@@ -139,9 +210,9 @@ mod tests {
         let other = Sha::new("0000");
         for rule in [PipelineRule::Required, PipelineRule::None] {
             assert_eq!(issue(&no_head, rule), Err(NoTicket::HeadNotVerified));
-            assert_eq!(MergeTicket::issue(&sample::merge_request(), Some(&other), rule), Err(NoTicket::HeadNotVerified));
-            assert_eq!(MergeTicket::issue(&sample::merge_request(), None, rule), Err(NoTicket::HeadNotVerified));
-            assert_eq!(MergeTicket::issue(&no_head, None, rule), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&sample::merge_request(), Some(&other), rule, None), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&sample::merge_request(), None, rule, None), Err(NoTicket::HeadNotVerified));
+            assert_eq!(MergeTicket::issue(&no_head, None, rule, None), Err(NoTicket::HeadNotVerified));
         }
     }
 

@@ -69,12 +69,35 @@ fn move_is_pending(action: &ActionRecord, here: Option<&TreeEntry>, tree: &Listi
 }
 
 fn check_expectation(action: &ActionRecord, tree: &Listing) -> Result<(), Failure> {
-    let path = action.previous_path.as_deref().unwrap_or(&action.file_path);
+    let path = action.expected_path();
     match &action.expect {
         Some(Expect::Absent) if find(tree, path).is_some() => Err(unmet(action, "the file exists")),
         Some(Expect::Sha256(_)) if find(tree, path).is_none() => Err(unmet(action, "the file does not exist")),
         _ => Ok(()),
     }
+}
+
+/// Files whose SHA-256 an action expects and which the tree has; a listing does not show it.
+#[must_use]
+pub fn digests_wanted<'a>(actions: &'a [ActionRecord], tree: &Listing) -> BTreeSet<&'a str> {
+    let wants = |action: &&ActionRecord| matches!(action.expect, Some(Expect::Sha256(_)));
+    let paths = actions.iter().filter(wants).map(ActionRecord::expected_path);
+    paths.filter(|path| matches!(find(tree, path).map(|e| e.kind), Some(EntryKind::File { .. }))).collect()
+}
+
+/// Compares what actions expect with the digests that were read.
+///
+/// # Errors
+/// The first file that is not as expected.
+pub fn check_digests(actions: &[ActionRecord], digests: &BTreeMap<String, Option<String>>) -> Result<(), Failure> {
+    for action in actions {
+        let Some(Expect::Sha256(wanted)) = &action.expect else { continue };
+        let Some(found) = digests.get(action.expected_path()) else { continue };
+        if !found.as_ref().is_some_and(|found| found.eq_ignore_ascii_case(wanted)) {
+            return Err(unmet(action, "the file holds something else"));
+        }
+    }
+    Ok(())
 }
 
 /// The entry at a path, refused where writing there would follow a link or replace something else than a file.
@@ -296,6 +319,26 @@ mod tests {
         assert_eq!((failure.class, failure.code), (crate::error::Class::Rejected, "expectation_not_met"));
         let moved = ActionRecord { previous_path: Some("a".into()), expect: Some(sha()), ..action(Verb::Move, "b", None) };
         assert_eq!(plan(&[moved], &at), Ok(Plan { pending: vec![0] }));
+    }
+
+    #[test]
+    fn an_expected_digest_is_read_for_files_that_exist_and_compared() {
+        let at = tree(vec![file("a", b"1"), file("old", b"1"), kind("link", EntryKind::Symlink)]);
+        let expecting = |path: &str, sha: &str| ActionRecord {
+            expect: Some(Expect::Sha256(sha.into())),
+            ..action(Verb::Update, path, Some("2"))
+        };
+        let moved = ActionRecord { previous_path: Some("old".into()), ..expecting("new", "EE") };
+        let absent = ActionRecord { expect: Some(Expect::Absent), ..action(Verb::Create, "b", Some("2")) };
+        let actions = [expecting("a", "dd"), moved, absent, expecting("missing", "dd"), expecting("link", "dd"), action(Verb::Delete, "a", None)];
+        assert_eq!(digests_wanted(&actions, &at).into_iter().collect::<Vec<_>>(), ["a", "old"]);
+        let read = |a: &str, old: Option<&str>| BTreeMap::from([("a".to_owned(), Some(a.to_owned())), ("old".to_owned(), old.map(str::to_owned))]);
+        let why = |digests| check_digests(&actions, &digests).map_err(|f| (f.code, f.message));
+        let unmet = |path| Err(("expectation_not_met", format!("\"{path}\" is not what the submission expects: the file holds something else")));
+        assert_eq!(why(read("dd", Some("ee"))), Ok(()));
+        assert_eq!(why(read("cc", Some("ee"))), unmet("a"));
+        assert_eq!(why(read("dd", None)), unmet("new"));
+        assert_eq!(why(BTreeMap::new()), Ok(()));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct MergeRequest {
     pub discussions_resolved: bool,
     /// The newest pipeline for the head.
     pub head_pipeline: Option<Pipeline>,
+    /// The commit by which it is on the target, once it is merged.
+    pub merge_commit: Option<Sha>,
     /// Why the last merge or rebase failed.
     pub merge_error: Option<String>,
     /// Whether the credential's user may merge, where GitLab says so.

@@ -38,7 +38,12 @@ pub(crate) fn of_change(change: &Change, seen: Phase) -> Write {
             w.set("outbox", &outbox.iter().map(row::audit_entry).collect::<Vec<_>>());
             exit(&mut w, belief.commit_seq, token, *due_at);
         }
-        Change::Release { epoch, commit_seq, token, now } => release(&mut w, *epoch, *commit_seq, token, *now),
+        Change::Release { epoch, commit_seq, token, now, died } => {
+            release(&mut w, *epoch, *commit_seq, token, *now);
+            if !died {
+                w.set("claims", &0);
+            }
+        }
         Change::Update(u) => update(&mut w, u),
         Change::Retry(r) => retry(&mut w, r),
         Change::Cancel(c) => cancel(&mut w, c, seen),
@@ -103,6 +108,7 @@ fn mark_commit(w: &mut Write, seen: u64, token: &Token) {
 fn exit(w: &mut Write, seen: u64, token: &Token, due_at: Option<Timestamp>) {
     w.set("actionable", &false);
     w.set_or_remove("due_at", due_at.map(|due| row::json(&due)).as_ref());
+    w.set("claims", &0);
     drop_lease(w, seen, token);
 }
 
@@ -114,7 +120,6 @@ fn release(w: &mut Write, epoch: u64, commit_seq: u64, token: &Token, now: Times
 }
 
 fn drop_lease(w: &mut Write, seen: u64, token: &Token) {
-    w.set("claims", &0);
     w.remove("leased_until");
     w.remove("lease_token");
     mark_commit(w, seen, token);

@@ -188,7 +188,7 @@ pub(crate) fn exit(row: &Item, mark: u64, due_at: Option<Timestamp>) -> Change {
 }
 
 pub(crate) fn release(row: &Item, mark: u64, now: Timestamp) -> Change {
-    Change::Release { epoch: row.lease_epoch, commit_seq: row.commit_seq, token: token(mark), now }
+    Change::Release { epoch: row.lease_epoch, commit_seq: row.commit_seq, token: token(mark), now, died: mark.is_multiple_of(2) }
 }
 
 pub(crate) fn enqueue(names: &[&str], now: Timestamp) -> Enqueue {

@@ -179,7 +179,7 @@ pub(crate) async fn a_release_keeps_the_item_actionable(store: Store) {
 pub(crate) async fn a_release_needs_each_of_its_beliefs(store: Store) {
     let row = worked(&store).await;
     for (epoch, commit_seq) in [(0, 1), (2, 1), (1, 0), (1, 2)] {
-        refused(&store, &row, &Change::Release { epoch, commit_seq, token: Token::new("t"), now: at(70) }).await;
+        refused(&store, &row, &Change::Release { epoch, commit_seq, token: Token::new("t"), now: at(70), died: false }).await;
     }
     let woken = applies(&store, &row, &append(1)).await;
     applies(&store, &woken, &release(&row, 6, at(70))).await;

@@ -64,7 +64,7 @@ impl Engine {
     async fn hand_back(&self, row: &collie_core::item::Item) -> Result<Ran, Failure> {
         let (epoch, commit_seq) = (row.lease_epoch, row.commit_seq);
         let now = self.ports.clock.now().after(collie_core::outcome::RECHECK);
-        let release = Change::Release { epoch, commit_seq, token: self.ports.ids.token(), now };
+        let release = Change::Release { epoch, commit_seq, token: self.ports.ids.token(), now, died: false };
         match self.change(&row.id, &release).await {
             Ok(_) | Err(ChangeError::Refused(_)) => Ok(Ran::Idle),
             Err(error) => Err(Failure::bug(error.to_string())),

@@ -271,7 +271,7 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// What the item waits for after this run, for people.
+    /// What the item waits for after this run, for people: the last rule that is deferred, which is the closed gate or the next look.
     fn waits_for(&self) -> String {
         if !self.row.is_active() {
             return String::new();
@@ -280,12 +280,18 @@ impl<'e> Run<'e> {
             return blocked.detail.clone();
         }
         let decision = self.item_type().and_then(|t| t.decide(&self.row, self.now()));
-        decision.map_or_else(|_| String::new(), |d| crate::explain::waiting_on(&d).into_iter().map(|w| w.why).next().unwrap_or_default())
+        decision.map_or_else(
+            |_| String::new(),
+            |d| {
+                let waiting = crate::explain::waiting_on(&d);
+                waiting.into_iter().next_back().map(|w| w.why).unwrap_or_default()
+            },
+        )
     }
 
     async fn release(&mut self) -> Result<Flow, Stop> {
         let (epoch, commit_seq) = (self.row.lease_epoch, self.row.commit_seq);
-        let release = Change::Release { epoch, commit_seq, token: self.engine.ports.ids.token(), now: self.now() };
+        let release = Change::Release { epoch, commit_seq, token: self.engine.ports.ids.token(), now: self.now(), died: false };
         match self.write(&release).await? {
             true => {
                 self.engine.ring(&self.row.id, Duration::ZERO).await;

@@ -43,7 +43,7 @@ impl Work<'_, '_> {
             Some(claim) => self.verify(&commit, &claim).await?,
             None => Ownership::Foreign("the head carries no trailer of this item"),
         };
-        Ok(Judged { ownership: self.forgiven(ownership), parent: commit.parents.first().cloned() })
+        Ok(Judged { ownership: self.forgiven(ownership, head), parent: commit.parents.first().cloned() })
     }
 
     fn by_record(&self, head: &Sha) -> Option<Ownership> {
@@ -53,9 +53,10 @@ impl Work<'_, '_> {
         Some(if current { Ownership::Current(build.number) } else { Ownership::Stale })
     }
 
-    /// A retry with `overwrite` lets Collie replace commits of others, once.
-    fn forgiven(&self, ownership: Ownership) -> Ownership {
-        let may = self.wanted.overwrite && self.facts.overwrote_at != self.item().retried_at;
+    /// A retry with `overwrite` lets Collie replace commits of others, once: the head that is there then.
+    fn forgiven(&self, ownership: Ownership, head: &Sha) -> Ownership {
+        let begun = self.facts.latest().is_some_and(|build| build.over.as_ref() == Some(head));
+        let may = self.wanted.overwrite && (begun || self.facts.overwrote_at != self.item().retried_at);
         match ownership {
             Ownership::Foreign(_) if may => Ownership::Stale,
             other => other,

@@ -1,6 +1,6 @@
 //! `close`: carries out a cancel request. The merge request is read first: a merge that was faster wins.
 
-use super::{Work, merged};
+use super::Work;
 use crate::execute::Stop;
 use crate::ports::MrEdit;
 use collie_core::item::ResultKind;
@@ -12,7 +12,7 @@ impl Work<'_, '_> {
         let close_mr = self.item().cancel_requested.as_ref().is_none_or(|request| request.close_mr);
         let Some(mr) = self.mr_to_close().await? else { return Ok(cancelled("cancelled; there is no merge request")) };
         match mr.state {
-            State::Merged => Ok(merged(&mr)),
+            State::Merged => Ok(self.merged(&mr)),
             State::Closed => Ok(cancelled(&format!("cancelled; !{} is closed", mr.iid))),
             State::Opened | State::Locked if !close_mr => Ok(cancelled(&format!("cancelled; !{} stays open", mr.iid))),
             State::Opened | State::Locked => self.close_it(&mr).await,
@@ -37,12 +37,12 @@ impl Work<'_, '_> {
         let edit = MrEdit { close: Some(true), ..MrEdit::default() };
         let failure = match self.forge().edit_merge_request(&self.at, mr.iid, &edit).await {
             Ok(closed) if closed.state == State::Closed => return Ok(cancelled(&format!("cancelled; !{} is closed", mr.iid))),
-            Ok(other) if other.state == State::Merged => return Ok(merged(&other)),
+            Ok(other) if other.state == State::Merged => return Ok(self.merged(&other)),
             Ok(_) => return Err(super::ensure::unanswered(&not_closed(mr)).into()),
             Err(failure) => failure,
         };
         match self.forge().merge_request(&self.at, mr.iid).await? {
-            Some(now) if now.state == State::Merged => Ok(merged(&now)),
+            Some(now) if now.state == State::Merged => Ok(self.merged(&now)),
             Some(now) if now.state == State::Closed => Ok(cancelled(&format!("cancelled; !{} is closed", mr.iid))),
             _ if failure.is_indeterminate() => Err(super::ensure::unanswered(&failure).into()),
             _ => Err(failure.into()),

@@ -22,7 +22,7 @@ impl Work<'_, '_> {
         let id = match known.id {
             Some(id) => self.edit(iid, id, &text).await?,
             None if known.epoch == Some(self.item().lease_epoch) => self.post(iid, &text).await?,
-            None => match self.find(iid).await? {
+            None => match self.find(iid, &dashboard::marker(self.item())).await? {
                 Some(id) => self.edit(iid, id, &text).await?,
                 None => self.post(iid, &text).await?,
             },
@@ -47,7 +47,7 @@ impl Work<'_, '_> {
         self.facts.note = Some(NoteRef::default());
         match self.forge().add_note(&self.at, iid, text).await {
             Ok(note) => Ok(note.id),
-            Err(failure) if failure.is_indeterminate() => match self.find(iid).await? {
+            Err(failure) if failure.is_indeterminate() => match self.find(iid, &dashboard::marker(self.item())).await? {
                 Some(id) => Ok(id),
                 None => Err(super::ensure::unanswered(&failure).into()),
             },
@@ -55,10 +55,26 @@ impl Work<'_, '_> {
         }
     }
 
-    async fn find(&self, iid: MrIid) -> Result<Option<NoteId>, Stop> {
-        let marker = dashboard::marker(self.item());
+    /// Posts a note that is never edited. Where an earlier run may have posted it, it is looked for first; false where it is not
+    /// known to be there now.
+    pub(super) async fn note_once(&self, iid: MrIid, marker: &str, text: &str, may_be_there: bool) -> Result<bool, Stop> {
+        if may_be_there && self.find(iid, marker).await?.is_some() {
+            return Ok(true);
+        }
+        self.run.before_write().await?;
+        match self.forge().add_note(&self.at, iid, &format!("{marker}\n{text}")).await {
+            Ok(_) => Ok(true),
+            Err(failure) if matches!(failure.class, Class::Throttled { .. } | Class::Transient { .. }) => Err(failure.into()),
+            Err(failure) => {
+                tracing::warn!(item = %self.item().id, code = failure.code, "a note was not posted");
+                Ok(false)
+            }
+        }
+    }
+
+    async fn find(&self, iid: MrIid, marker: &str) -> Result<Option<NoteId>, Stop> {
         let author = self.facts.mr.as_ref().map(|mr| mr.author);
         let notes = self.forge().notes(&self.at, iid).await?;
-        Ok(notes.into_iter().find(|note| Some(note.author) == author && note.body.contains(&marker)).map(|note| note.id))
+        Ok(notes.into_iter().find(|note| Some(note.author) == author && note.body.contains(marker)).map(|note| note.id))
     }
 }

@@ -3,22 +3,22 @@
 use super::Work;
 use crate::execute::Stop;
 use crate::ports::MrEdit;
-use collie_core::item::{Dimension, ResultKind};
+use collie_core::item::Dimension;
 use collie_core::mr::view::{MergeRequest, State};
 use collie_core::mr::{dims, tree};
-use collie_core::outcome::{End, Outcome, RECHECK};
+use collie_core::outcome::{Outcome, RECHECK};
 
 impl Work<'_, '_> {
     pub(super) async fn check_empty_diff(&mut self) -> Result<Outcome, Stop> {
-        if self.facts.emptied || self.target_holds_all().await? {
+        if self.facts.is_emptied(self.item()) || self.target_holds_all().await? {
             let mr = match self.facts.mr.as_ref().map(|mr| mr.iid) {
                 Some(iid) => self.forge().merge_request(&self.at, iid).await?,
                 None => None,
             };
-            if let Some(ended) = mr.as_ref().and_then(|mr| self.ended(mr)) {
-                return Ok(ended);
-            }
-            return self.end_empty(mr).await;
+            return match mr.as_ref().filter(|mr| mr.state != State::Opened).and_then(|mr| self.ended(mr)) {
+                Some(ended) => Ok(ended),
+                None => self.end_empty(mr).await,
+            };
         }
         let later = Dimension::deferred(self.now().after(RECHECK), "regular check for an empty diff");
         Ok(Outcome::progress("the diff is not empty").with(dims::empty_check(), later))
@@ -34,26 +34,27 @@ impl Work<'_, '_> {
     /// Ends the item without a change. What Collie made is put away: its merge request is closed with one note, else its
     /// branch is deleted, if its head is still Collie's.
     pub(super) async fn end_empty(&mut self, mr: Option<MergeRequest>) -> Result<Outcome, Stop> {
-        if !self.facts.emptied && (mr.is_some() || !self.facts.builds.is_empty()) {
-            self.facts.emptied = true;
+        let resumed = self.facts.is_emptied(self.item());
+        if !resumed && (mr.is_some() || !self.facts.builds.is_empty()) {
+            let item = self.item().clone();
+            self.facts.set_emptied(&item);
             self.run.record_intent(self.facts.document()).await?;
         }
         match mr {
-            Some(mr) if mr.state == State::Opened => self.close_empty(&mr).await?,
-            Some(_) => {}
+            Some(mr) => self.close_empty(&mr, resumed).await?,
             None => self.delete_own_branch().await?,
         }
-        let summary = format!("{:?} already holds everything", self.item().target);
-        Ok(Outcome::progress(summary).ending(End::Completed(ResultKind::NoChange)))
+        Ok(self.no_change())
     }
 
-    async fn close_empty(&mut self, mr: &MergeRequest) -> Result<(), Stop> {
-        self.run.before_write().await?;
-        let edit = MrEdit { close: Some(true), ..MrEdit::default() };
-        self.forge().edit_merge_request(&self.at, mr.iid, &edit).await?;
-        let text = "Collie has closed this merge request: the target branch already holds everything it would change.";
-        if let Err(failure) = self.forge().add_note(&self.at, mr.iid, text).await {
-            tracing::warn!(code = failure.code, "the note on the empty merge request was not posted");
+    async fn close_empty(&mut self, mr: &MergeRequest, resumed: bool) -> Result<(), Stop> {
+        let marker = format!("<!-- collie:no_change:{} -->", self.item().id);
+        let text = "Collie closes this merge request: the target branch already holds everything it would change.";
+        self.note_once(mr.iid, &marker, text, resumed).await?;
+        if mr.state == State::Opened {
+            self.run.before_write().await?;
+            let edit = MrEdit { close: Some(true), ..MrEdit::default() };
+            self.forge().edit_merge_request(&self.at, mr.iid, &edit).await?;
         }
         Ok(())
     }

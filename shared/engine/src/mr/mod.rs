@@ -8,6 +8,7 @@ mod close;
 mod dashboard;
 mod empty;
 mod ensure;
+mod foreign;
 mod reconcile;
 mod retry_ci;
 
@@ -25,7 +26,7 @@ use collie_core::mr::tree::{self, Listing};
 use collie_core::mr::view::{MergeRequest, State};
 use collie_core::mr::wanted::{ProjectRules, Wanted};
 use collie_core::mr::{decide, dims};
-use collie_core::outcome::{End, Outcome};
+use collie_core::outcome::{Block, End, Outcome};
 use collie_core::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,13 +103,25 @@ impl<'w, 'e> Work<'w, 'e> {
     /// Keeps what was learned, whatever became of the action.
     async fn finish(self, action: Action, done: Result<Outcome, Stop>) -> Result<Outcome, Stop> {
         match done {
-            Ok(outcome) => Ok(outcome.knowing(self.facts.document())),
+            Ok(outcome) => Ok(self.shown(action, outcome).knowing(self.facts.document())),
             Err(Stop::Failed(failure)) => {
                 self.run.share_wait(&failure).await?;
                 Ok(self.run.outcome_of(failure, action).knowing(self.facts.document()))
             }
             Err(stop) => Err(stop),
         }
+    }
+
+    /// Where the item gets blocked or free, its note is to say so.
+    fn shown(&self, action: Action, outcome: Outcome) -> Outcome {
+        let was = self.item().blocked.as_ref().map(|b| b.reason);
+        let changes = match &outcome.block {
+            Block::Keep => false,
+            Block::Clear => was.is_some(),
+            Block::Set(reason, _) => was != Some(*reason),
+        };
+        let silent = outcome.end.is_some() || action == decide::POST_DASHBOARD || self.facts.mr.is_none();
+        if changes && !silent { outcome.with(dims::dashboard(), Dimension::needed()) } else { outcome }
     }
 
     fn item(&self) -> &Item {
@@ -151,20 +164,31 @@ impl<'w, 'e> Work<'w, 'e> {
         Ok(listing)
     }
 
-    /// What it means for the item that its merge request is merged, or was closed by someone else.
-    fn ended(&self, mr: &MergeRequest) -> Option<Outcome> {
+    /// What it means for the item that its merge request is merged, or closed. One that Collie closed for content that is no
+    /// longer wanted does not end the item.
+    fn ended(&mut self, mr: &MergeRequest) -> Option<Outcome> {
         match mr.state {
             State::Opened | State::Locked => None,
-            State::Merged => Some(merged(mr)),
+            State::Merged => Some(self.merged(mr)),
+            State::Closed if self.facts.is_emptied(self.item()) => Some(self.no_change()),
+            State::Closed if self.facts.emptied.is_some() => None,
             State::Closed => {
-                let summary = format!("!{} was closed by someone else", mr.iid);
+                let all = self.facts.latest().is_some_and(|build| build.is_of(self.item()));
+                let rest = if all { "" } else { "; the update submitted since was not carried out" };
+                let summary = format!("!{} was closed by someone else{rest}", mr.iid);
                 Some(Outcome::progress(summary).ending(End::Cancelled(ResultKind::Closed)))
             }
         }
     }
-}
 
-fn merged(mr: &MergeRequest) -> Outcome {
-    let head = mr.sha.as_ref().map_or("an unknown head", |sha| sha.short());
-    Outcome::progress(format!("!{} is merged at {head}", mr.iid)).ending(End::Completed(ResultKind::Merged))
+    fn merged(&mut self, mr: &MergeRequest) -> Outcome {
+        self.facts.merge_commit.clone_from(&mr.merge_commit);
+        let head = mr.sha.as_ref().map_or("an unknown head", |sha| sha.short());
+        Outcome::progress(format!("!{} is merged at {head}", mr.iid)).ending(End::Completed(ResultKind::Merged))
+    }
+
+    fn no_change(&self) -> Outcome {
+        let summary = format!("{:?} already holds everything", self.item().target);
+        Outcome::progress(summary).ending(End::Completed(ResultKind::NoChange))
+    }
 }

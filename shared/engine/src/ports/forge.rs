@@ -99,6 +99,9 @@ pub trait Forge: Send + Sync {
     /// `GET …/repository/commits/:sha`.
     async fn commit(&self, project: &ProjectRef, sha: &Sha) -> Result<Option<Commit>, Failure>;
 
+    /// `GET …/repository/files/:path` at a commit: the SHA-256 of its content, as hex.
+    async fn file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure>;
+
     /// `GET …/repository/merge_base`.
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure>;
 
@@ -125,6 +128,9 @@ pub trait Forge: Send + Sync {
 
     /// `PUT …/merge_requests/:iid/merge` with the ticket's sha (INV-2).
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure>;
+
+    /// `POST …/merge_requests/:iid/pipelines`: a new pipeline of the merge request, on the target as it is now.
+    async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure>;
 
     /// `GET …/merge_requests/:iid/approvals`: how many approvals are still missing, where GitLab says so.
     async fn approvals_left(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<u64>, Failure>;

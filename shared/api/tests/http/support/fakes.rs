@@ -122,6 +122,9 @@ impl Forge for NoForge {
     async fn commit(&self, _: &ProjectRef, _: &Sha) -> Result<Option<Commit>, Failure> {
         never()
     }
+    async fn file_sha256(&self, _: &ProjectRef, _: &Sha, _: &str) -> Result<Option<String>, Failure> {
+        never()
+    }
     async fn merge_base(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<Option<Sha>, Failure> {
         never()
     }
@@ -147,6 +150,9 @@ impl Forge for NoForge {
         never()
     }
     async fn merge(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: MergeOptions) -> Result<MergeRequest, Failure> {
+        never()
+    }
+    async fn start_merge_request_pipeline(&self, _: &ProjectRef, _: MrIid) -> Result<(), Failure> {
         never()
     }
     async fn approvals_left(&self, _: &ProjectRef, _: MrIid) -> Result<Option<u64>, Failure> {

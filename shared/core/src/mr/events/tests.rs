@@ -87,10 +87,33 @@ fn an_echo_is_ours_only_for_the_known_merge_request() {
 fn an_echo_of_our_push_over_a_commit_that_we_did_not_make_is_not_dropped() {
     let facts = Facts { builds: vec![sample::build(1, Some("aaaa")), sample::build(2, Some(HEAD))], ..sample::facts() };
     let item = Item { facts: facts.document(), ..sample::built() };
-    let cases = [(HEAD, "aaaa", Effect::None), (HEAD, "ffff", Effect::Reconcile), ("ffff", HEAD, Effect::Reconcile)];
+    let overwrote = |sha| Effect::Overwrote(Sha::new(sha));
+    let cases = [
+        (HEAD, "aaaa", Effect::None),
+        (HEAD, "ffff", overwrote("ffff")),
+        ("ffff", HEAD, Effect::Reconcile),
+        ("ffff", "eeee", Effect::Reconcile),
+    ];
     for (head, oldrev, want) in cases {
         assert_eq!(effect(&item, &pushed(head, oldrev)), Ok(want), "{oldrev} -> {head}");
     }
+}
+
+#[test]
+fn a_commit_that_our_push_replaced_is_remembered_once_and_a_verified_one_is_not() {
+    let lost = |item: &Item| Facts::of(item).unwrap().lost.map(|lost| (lost.sha.as_str().to_owned(), lost.restored));
+    let overwrote = receive(&sample::built(), [pushed(HEAD, "ffff"), pushed(HEAD, "ffff")]);
+    assert_eq!((lost(&overwrote), overwrote.dimension(&dims::reconcile()).is_needed()), (Some(("ffff".into(), false)), true));
+    let mut facts = Facts::of(&overwrote).unwrap();
+    facts.lost.as_mut().unwrap().restored = true;
+    let again = receive(&Item { facts: facts.document(), ..overwrote }, [pushed(HEAD, "ffff")]);
+    assert_eq!(lost(&again), Some(("ffff".into(), true)));
+    let mut facts = sample::facts();
+    facts.pushes_over(1, &Sha::new("ffff"));
+    assert_eq!(lost(&receive(&Item { facts: facts.document(), ..sample::built() }, [pushed(HEAD, "ffff")])), None);
+    facts.builds.push(sample::build(2, None));
+    let unrecorded = Item { facts: facts.document(), ..sample::built() };
+    assert_eq!(lost(&receive(&unrecorded, [pushed("a new head", "eeee")])), Some(("eeee".into(), false)));
 }
 
 #[test]

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+
+mod access;
+mod archive;
+mod clients;
+mod failure;
+mod secrets;
+mod wakes;
+
+pub use access::{Access, Endpoints, Keys};
+pub use archive::{Buckets, S3Archive};
+pub use clients::Clients;
+pub use secrets::SecretStore;
+pub use wakes::SqsWakes;

@@ -1,0 +1,316 @@
+#![doc = include_str!("../README.md")]
+
+mod secret;
+mod section;
+mod settings;
+
+pub use secret::SecretName;
+pub use settings::host_of;
+
+use collie_core::mr::ticket::PipelineRule;
+use collie_core::policy::{Config as PolicyConfig, Policy};
+use section::{Problems, Section};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use url::Url;
+
+/// The connection that `--simulator` and `--gitlab-url` describe.
+pub const MAIN: &str = "main";
+
+const SERVICE: &str = "collie";
+const CONCURRENCY: usize = 10;
+const MAX_ATTEMPTS: u32 = 5;
+
+/// What the file says.
+#[derive(Debug)]
+pub struct Configuration {
+    /// The name on labels and in note markers.
+    pub service: String,
+    /// GitLab instances by slug.
+    pub connections: BTreeMap<String, ConnectionConfig>,
+    /// Projects, in the file's order.
+    pub projects: Vec<ProjectConfig>,
+    /// Consecutive failures after which an item fails.
+    pub max_attempts: u32,
+}
+
+/// A GitLab instance.
+#[derive(Debug)]
+pub struct ConnectionConfig {
+    /// Its root; none where a flag says it.
+    pub url: Option<Url>,
+    /// The token for its projects; none where a flag says it.
+    pub token: Option<SecretName>,
+    /// What its hooks carry.
+    pub hook_secret: Option<SecretName>,
+    /// How many requests may be under way at once.
+    pub concurrency: usize,
+}
+
+/// A project.
+#[derive(Debug)]
+pub struct ProjectConfig {
+    /// Its path, as callers write it.
+    pub path: String,
+    /// Its numeric id; none where GitLab is to be asked.
+    pub id: Option<u64>,
+    /// The slug of its connection.
+    pub connection: String,
+    /// A token of its own.
+    pub token: Option<SecretName>,
+    /// Which pipelines a merge needs.
+    pub pipelines: PipelineRule,
+    /// What may pass.
+    pub policy: Policy,
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self { service: SERVICE.to_owned(), connections: BTreeMap::new(), projects: Vec::new(), max_attempts: MAX_ATTEMPTS }
+    }
+}
+
+impl Default for ConnectionConfig {
+    fn default() -> Self {
+        Self { url: None, token: None, hook_secret: None, concurrency: CONCURRENCY }
+    }
+}
+
+impl ProjectConfig {
+    /// A project of which only the path is known.
+    pub fn plain(path: &str) -> Self {
+        let (id, token, pipelines, policy) = (None, None, PipelineRule::Required, Policy::default());
+        Self { path: path.to_owned(), id, connection: MAIN.to_owned(), token, pipelines, policy }
+    }
+}
+
+impl Configuration {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// Every problem, each with its place.
+    pub fn parse(text: &str) -> Result<Self, Vec<String>> {
+        let value: Value = serde_norway::from_str(text).map_err(|error| vec![error.to_string()])?;
+        let mut problems = Problems::default();
+        let configuration = read(value, &mut problems);
+        problems.conclude(Some(configuration))
+    }
+}
+
+const LATER: [&str; 4] = ["queues", "clusters", "rules", "audit"];
+const LATER_IN_PROJECTS: [&str; 2] = ["ci_retry", "poll"];
+
+fn read(value: Value, problems: &mut Problems) -> Configuration {
+    let mut root = Section::of("", value, problems);
+    let service = root.optional("service", problems).unwrap_or_else(|| SERVICE.to_owned());
+    if !is_slug(&service) {
+        problems.note("service", "a name is made of lower-case letters, digits and '-'");
+    }
+    check_types(&mut root, problems);
+    let connections = connections(root.raw("connections"), problems);
+    let projects = projects(root.raw("projects"), problems);
+    let max_attempts = limits(root.raw("limits"), problems);
+    root.finish(&LATER, problems);
+    check_connections(&projects, &connections, problems);
+    Configuration { service, connections, projects, max_attempts }
+}
+
+fn check_types(root: &mut Section, problems: &mut Problems) {
+    let types: Vec<String> = root.optional("handled_types", problems).unwrap_or_default();
+    for unknown in types.iter().filter(|t| *t != collie_core::mr::ITEM_TYPE) {
+        let problem = if unknown == "issue" { "is not supported yet" } else { "is no item type" };
+        problems.note("handled_types", format!("{unknown:?} {problem}"));
+    }
+}
+
+fn limits(value: Option<Value>, problems: &mut Problems) -> u32 {
+    let mut section = Section::of("limits", value.unwrap_or_default(), problems);
+    let most = section.optional("max_attempts", problems).unwrap_or(MAX_ATTEMPTS);
+    if most == 0 {
+        problems.note("limits.max_attempts", "must be at least 1");
+    }
+    section.finish(&[], problems);
+    most
+}
+
+fn connections(value: Option<Value>, problems: &mut Problems) -> BTreeMap<String, ConnectionConfig> {
+    let section = Section::of("connections", value.unwrap_or_default(), problems);
+    section.into_entries().map(|(slug, value)| connection(slug, value, problems)).collect()
+}
+
+fn connection(slug: String, value: Value, problems: &mut Problems) -> (String, ConnectionConfig) {
+    let place = format!("connections.{slug}");
+    if !is_slug(&slug) {
+        problems.note(&place, "a name is made of lower-case letters, digits and '-'");
+    }
+    let mut section = Section::of(place, value, problems);
+    let connection = ConnectionConfig {
+        url: url(&mut section, problems),
+        token: section.optional("token", problems),
+        hook_secret: section.optional("hook_secret", problems),
+        concurrency: section.optional("concurrency", problems).unwrap_or(CONCURRENCY),
+    };
+    section.finish(&[], problems);
+    (slug, connection)
+}
+
+fn url(section: &mut Section, problems: &mut Problems) -> Option<Url> {
+    let text: String = section.optional("url", problems)?;
+    Url::parse(&text).map_err(|error| problems.note(&section.at("url"), error)).ok()
+}
+
+fn projects(value: Option<Value>, problems: &mut Problems) -> Vec<ProjectConfig> {
+    let rows = match value.unwrap_or_default() {
+        Value::Null => Vec::new(),
+        Value::Array(rows) => rows,
+        _ => {
+            problems.note("projects", "a list is needed here");
+            Vec::new()
+        }
+    };
+    let projects: Vec<_> = rows.into_iter().enumerate().filter_map(|(index, row)| project(index, row, problems)).collect();
+    for (index, project) in projects.iter().enumerate() {
+        if projects[..index].iter().any(|other| other.path == project.path) {
+            problems.note("projects", format!("{:?} is configured twice", project.path));
+        }
+    }
+    projects
+}
+
+fn project(index: usize, value: Value, problems: &mut Problems) -> Option<ProjectConfig> {
+    let place = format!("projects[{index}]");
+    let mut section = Section::of(place.as_str(), value, problems);
+    let path: Option<String> = section.required("path", problems);
+    if path.as_deref().is_some_and(|path| !is_project_path(path)) {
+        problems.note(&section.at("path"), "a path is written as group/project, without '~'");
+    }
+    check_merge(&mut section, problems);
+    let id = section.optional("id", problems);
+    let connection = section.optional("connection", problems).unwrap_or_else(|| MAIN.to_owned());
+    let token = section.optional("token", problems);
+    let pipelines = section.optional("pipelines", problems).unwrap_or_default();
+    let policy = policy(&mut section, problems);
+    section.finish(&LATER_IN_PROJECTS, problems);
+    Some(ProjectConfig { path: path?, id, connection, token, pipelines, policy })
+}
+
+fn check_merge(section: &mut Section, problems: &mut Problems) {
+    let place = section.at("merge");
+    match section.optional::<String>("merge", problems).as_deref() {
+        None | Some("direct") => {}
+        Some("train") => problems.note(&place, "\"train\" is not supported yet"),
+        Some(other) => problems.note(&place, format!("{other:?} is neither \"direct\" nor \"train\"")),
+    }
+}
+
+fn policy(section: &mut Section, problems: &mut Problems) -> Policy {
+    let place = section.at("policy");
+    let config: PolicyConfig = section.optional("policy", problems).unwrap_or_default();
+    Policy::new(config).unwrap_or_else(|errors| {
+        errors.iter().for_each(|error| problems.note(&place, error));
+        Policy::default()
+    })
+}
+
+/// `main` may be described by flags; every other connection has to be here.
+fn check_connections(projects: &[ProjectConfig], connections: &BTreeMap<String, ConnectionConfig>, problems: &mut Problems) {
+    for project in projects.iter().filter(|p| p.connection != MAIN && !connections.contains_key(&p.connection)) {
+        problems.note(&format!("projects: {}", project.path), format!("there is no connection {:?}", project.connection));
+    }
+    for (slug, connection) in connections.iter().filter(|(slug, _)| *slug != MAIN) {
+        for (key, there) in [("url", connection.url.is_some()), ("token", connection.token.is_some())] {
+            if !there {
+                problems.note(&format!("connections.{slug}.{key}"), "is missing");
+            }
+        }
+    }
+}
+
+fn is_slug(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 40 && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Whether a text is a project's path as callers write it.
+pub fn is_project_path(path: &str) -> bool {
+    path.contains('/') && !path.contains('~') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"
+service: collie
+handled_types: [mr]
+connections:
+  main: {url: https://gitlab.example.com, token: secret:gitlab/main, hook_secret: secret:gitlab/main-hook, concurrency: 10}
+projects:
+  - path: group/app
+    id: 4711
+    connection: main
+    token: secret:gitlab/app
+    merge: direct
+    pipelines: required
+    policy: {protect: ["deploy/**"], allow: [], max_actions: 1000, max_bytes: 20MB, binary: allow, secrets: refuse}
+limits: {max_attempts: 5}
+"#;
+
+    #[test]
+    fn the_documented_example_is_read_as_far_as_work_items_need_it() {
+        let read = Configuration::parse(EXAMPLE).unwrap();
+        let project = &read.projects[0];
+        assert_eq!((project.path.as_str(), project.id, project.pipelines), ("group/app", Some(4711), PipelineRule::Required));
+        assert_eq!(project.policy.config().protect, ["deploy/**"]);
+        assert_eq!(read.connections["main"].url.as_ref().unwrap().as_str(), "https://gitlab.example.com/");
+        assert_eq!(read.max_attempts, 5);
+    }
+
+    #[test]
+    fn every_problem_is_reported_and_keys_to_come_are_named_as_such() {
+        let text = r#"
+service: Collie
+handled_types: [mr, issue, epic]
+connections:
+  main: {url: 12, token: glpat-inline}
+  other: {url: https://other.example.com}
+projects:
+  - {id: 1, merge: train, colour: red}
+  - {path: app, pipelines: sometimes, ci_retry: []}
+  - {path: group/a, connection: third, policy: {protected: []}}
+  - {path: group/a}
+limits: {max_attempts: 0}
+queues: {}
+"#;
+        let problems = Configuration::parse(text).unwrap_err();
+        let expected = [
+            "service: a name",
+            "handled_types: \"issue\" is not supported yet",
+            "handled_types: \"epic\" is no item type",
+            "connections.main.url:",
+            "connections.main.token: a secret is written as",
+            "projects[0].path: is missing",
+            "projects[0].merge: \"train\" is not supported yet",
+            "projects[0].colour: is no key",
+            "projects[1].path: a path",
+            "projects[1].pipelines:",
+            "projects[1].ci_retry: is not supported yet",
+            "projects[2].policy: unknown field",
+            "projects: \"group/a\" is configured twice",
+            "limits.max_attempts: must",
+            "queues: is not supported yet",
+            "projects: group/a: there is no connection \"third\"",
+            "connections.other.token: is missing",
+        ];
+        for start in expected {
+            assert!(problems.iter().any(|problem| problem.starts_with(start)), "{start} in {problems:#?}");
+        }
+        assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+    }
+
+    #[test]
+    fn an_empty_file_says_nothing() {
+        let read = Configuration::parse("").unwrap();
+        assert!(read.projects.is_empty() && read.connections.is_empty());
+        assert!(Configuration::parse("- a").is_err());
+    }
+}
