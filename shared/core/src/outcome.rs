@@ -196,7 +196,7 @@ pub fn of_failure(failure: Failure, item: &Item, dimension: &DimensionKey, max_a
             let (key, dim) = defer(until, "GitLab asked to slow down");
             Outcome { effort: Effort::Waited(failure), ..outcome }.with(key, dim)
         }
-        Class::Transient { answered: false } => {
+        Class::Transient { answered: false } | Class::Indeterminate => {
             if item.outage.is_some_and(|o| now.since(o.since) >= MAX_OUTAGE) {
                 let end = Failure::new(
                     Class::Rejected,
@@ -209,7 +209,7 @@ pub fn of_failure(failure: Failure, item: &Item, dimension: &DimensionKey, max_a
             let (key, dim) = defer(now.after(backoff(tries, jitter)), "GitLab does not answer");
             Outcome { effort: Effort::Outage(failure), ..outcome }.with(key, dim)
         }
-        Class::Transient { answered: true } | Class::Indeterminate | Class::Conflict | Class::Bug => {
+        Class::Transient { answered: true } | Class::Conflict | Class::Bug => {
             if item.attempts + 1 >= max_attempts {
                 return Outcome { effort: Effort::Attempt(failure.clone()), ..outcome }.ending(End::Failed(failure));
             }

@@ -57,11 +57,12 @@ fn a_throttled_call_waits_exactly_as_long_as_it_was_told_and_counts_nothing() {
 
 #[test]
 fn an_unanswered_call_backs_off_by_the_tries_of_its_outage_without_using_up_attempts() {
-    let class = Class::Transient { answered: false };
     let exhausted = Item { attempts: MAX_ATTEMPTS - 1, ..sample::built() };
-    for (outage, seconds) in [(None, 5), (outage(60, 1), 10), (outage(60, 3), 40), (outage(DAY - 1, 99), 600)] {
-        let item = Item { outage, ..exhausted.clone() };
-        assert_eq!(of(class, &item), deferring(Effort::Outage(failure(class)), in_seconds(seconds), "GitLab does not answer"));
+    for class in [Class::Transient { answered: false }, Class::Indeterminate] {
+        for (outage, seconds) in [(None, 5), (outage(60, 1), 10), (outage(60, 3), 40), (outage(DAY - 1, 99), 600)] {
+            let item = Item { outage, ..exhausted.clone() };
+            assert_eq!(of(class, &item), deferring(Effort::Outage(failure(class)), in_seconds(seconds), "GitLab does not answer"));
+        }
     }
 }
 
@@ -76,7 +77,7 @@ fn an_outage_of_twenty_four_hours_ends_the_item() {
 
 #[test]
 fn other_failures_are_tried_again_until_the_attempts_are_used_up() {
-    for class in [Class::Transient { answered: true }, Class::Indeterminate, Class::Conflict, Class::Bug] {
+    for class in [Class::Transient { answered: true }, Class::Conflict, Class::Bug] {
         for (attempts, seconds) in [(0, 5), (1, 10), (2, 20), (3, 40)] {
             let want = deferring(Effort::Attempt(failure(class)), in_seconds(seconds), "trying again after an error");
             assert_eq!(of(class, &Item { attempts, ..sample::built() }), want, "{class:?} {attempts}");
@@ -122,7 +123,8 @@ fn an_outage_counts_its_tries_from_its_first_failure_and_an_answer_ends_it() {
     assert_eq!(after(Class::Transient { answered: true }, &item), (None, 2));
     assert_eq!(after(Class::Throttled { until: in_seconds(9) }, &item), (None, 1));
     assert_eq!(after(Class::Unauthorized, &item), (None, 1));
-    for unclear in [Class::Indeterminate, Class::Conflict, Class::Bug] {
+    assert_eq!(after(Class::Indeterminate, &item), (outage(60, 3), 1));
+    for unclear in [Class::Conflict, Class::Bug] {
         assert_eq!(after(unclear, &item), (outage(60, 2), 2), "{unclear:?}");
     }
 }
