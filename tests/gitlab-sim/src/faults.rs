@@ -40,6 +40,16 @@ pub enum FaultAction {
         #[serde(default)]
         body: Option<String>,
     },
+    /// Answers exactly so; nothing is applied.
+    Answer {
+        /// The status.
+        status: u16,
+        /// Headers by name.
+        #[serde(default)]
+        headers: std::collections::BTreeMap<String, String>,
+        /// The body.
+        body: String,
+    },
     /// Applies the call, then answers with the status.
     FailAfterApplying {
         /// The status.
@@ -180,6 +190,11 @@ impl State {
             Some(FaultAction::FailBefore { status, body }) => {
                 self.record(&request, Outcome { status, applied: false, fault: Some("fail_before") });
                 Step::Reply(failure(status, body))
+            }
+            Some(FaultAction::Answer { status, headers, body }) => {
+                self.record(&request, Outcome { status, applied: false, fault: Some("answer") });
+                let reply = failure(status, Some(body));
+                Step::Reply(headers.into_iter().fold(reply, |reply, (name, value)| reply.with_header(&name, value)))
             }
             Some(FaultAction::DropBefore) => {
                 self.record(&request, Outcome { status: 0, applied: false, fault: Some("drop_before") });

@@ -112,20 +112,20 @@ impl State {
             return if gone { self.close_mr(project, iid, push.user) } else { Some(()) };
         }
         let head = self.project(project)?.head_id(&push.branch);
-        let old = self.mr(project, iid)?.sha.clone();
-        if old == head {
-            return Some(());
-        }
+        let moves = self.mr(project, iid)?.sha != head;
         let previous_update = self.mr(project, iid)?.updated_at_ms;
-        self.take_head(project, iid, head);
-        self.adopt_branch_pipeline(project, iid);
-        self.reset_approvals_on_push(project, iid, push.user);
-        self.draft_by_commit(project, iid);
-        self.touch_mr(project, iid);
-        if push.before.is_some() {
-            self.emit_mr_push(project, iid, push.user, old.as_deref(), previous_update);
+        if moves {
+            self.take_head(project, iid, head);
+            self.adopt_branch_pipeline(project, iid);
+            self.reset_approvals_on_push(project, iid, push.user);
+            self.draft_by_commit(project, iid);
+            self.touch_mr(project, iid);
         }
-        self.plan_mr_pipeline(project, iid, push.user)
+        // Each push has its hook with what it replaced, also one that another push has overtaken.
+        if push.before.is_some() {
+            self.emit_mr_push(project, iid, push.user, push.before.as_deref(), previous_update);
+        }
+        if moves { self.plan_mr_pipeline(project, iid, push.user) } else { Some(()) }
     }
 
     /// Lets the merge request follow its source branch.

@@ -354,6 +354,10 @@ impl Forge for Process<dyn Forge> {
         self.effect("forge.commit", || self.inner.commit(project, sha), unheard_read).await
     }
 
+    async fn file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure> {
+        self.effect("forge.file_sha256", || self.inner.file_sha256(project, at, path), unheard_read).await
+    }
+
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {
         self.effect("forge.merge_base", || self.inner.merge_base(project, a, b), unheard_read).await
     }
@@ -408,6 +412,11 @@ impl Forge for Process<dyn Forge> {
 
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure> {
         self.effect("forge.merge", || self.inner.merge(project, iid, ticket, options), unheard_write).await
+    }
+
+    async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        let start = || self.inner.start_merge_request_pipeline(project, iid);
+        self.effect("forge.start_merge_request_pipeline", start, unheard_write).await
     }
 
     async fn approvals_left(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<u64>, Failure> {

@@ -13,27 +13,31 @@ use crate::execute::Stop;
 use crate::ports::{MrEdit, NewCommit, NewMergeRequest};
 use collie_core::error::{Class, Failure};
 use collie_core::id::Sha;
-use collie_core::item::{BlockedReason, Content, Dimension, MrLink};
+use collie_core::item::{Content, Dimension, MrLink};
 use collie_core::mr::dashboard;
 use collie_core::mr::dims;
 use collie_core::mr::facts::{Build, MrRef, NoteRef};
 use collie_core::mr::ownership::Ownership;
 use collie_core::mr::trailer::Trailer;
-use collie_core::mr::tree;
+use collie_core::mr::tree::{self, Listing, Plan};
 use collie_core::mr::view::{MergeRequest, State};
-use collie_core::outcome::{Block, Outcome, RECHECK};
+use collie_core::outcome::{Block, Effort, Outcome};
 use collie_core::policy::neutralise_quick_actions;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long the first look at a fresh merge request waits where no hook comes first.
 const FIRST_LOOK: Duration = Duration::from_secs(60);
 
+/// Waits, in seconds, for GitLab's cached list of branches to show the one that was just pushed. They use no attempts up.
+const UNSEEN_WAITS: [u64; 6] = [1, 2, 4, 8, 16, 30];
+
 /// What is on the branch before a push.
 enum Ground {
     /// Nothing of ours can be there, or nothing is: push without force.
     Free,
-    /// A head that was just verified as ours: push over it.
-    Ours,
+    /// This head, which was just verified as ours: push over it.
+    Ours(Sha),
     /// What the item wants is there already.
     Built,
 }
@@ -51,7 +55,7 @@ enum Built {
 impl Work<'_, '_> {
     pub(super) async fn ensure_mr(&mut self) -> Result<Outcome, Stop> {
         let known = self.known_mr().await?;
-        if let Some(ended) = known.as_ref().and_then(|mr| self.ended(mr)) {
+        if let Some(ended) = known.as_ref().filter(|mr| mr.state != State::Opened).and_then(|mr| self.ended(mr)) {
             return Ok(ended);
         }
         let fresh = match self.build().await? {
@@ -61,26 +65,35 @@ impl Work<'_, '_> {
         };
         let mr = match known {
             Some(mr) => self.edit_to_fit(mr).await?,
-            None => self.open_or_adopt(fresh).await?,
+            None => match self.open_or_adopt(fresh).await? {
+                Ok(mr) => mr,
+                Err(outcome) => return Ok(*outcome),
+            },
         };
         self.link(&mr).await?;
         Ok(self.ensured(&mr))
     }
 
-    /// The merge request on record, reopened where a retry wants a cancelled item back.
+    /// The merge request on record, reopened where a retry wants a cancelled item back, or where Collie closed it for content
+    /// that is no longer wanted.
     async fn known_mr(&mut self) -> Result<Option<MergeRequest>, Stop> {
         let Some(iid) = self.facts.mr.as_ref().map(|mr| mr.iid) else { return Ok(None) };
         let mr = self.forge().merge_request(&self.at, iid).await?;
         let mr = mr.ok_or_else(|| Failure::new(Class::Gone, "merge_request_gone", format!("merge request !{iid} has vanished")))?;
         let retried = self.item().retried_at;
-        if mr.state != State::Closed || retried.is_none() || self.facts.reopened_at == retried {
+        let closed_by_us = self.facts.emptied.is_some() && !self.facts.is_emptied(self.item());
+        let wanted_back = retried.is_some() && self.facts.reopened_at != retried;
+        if mr.state != State::Closed || !(closed_by_us || wanted_back) {
             return Ok(Some(mr));
         }
         self.run.before_write().await?;
         let reopened = self.forge().edit_merge_request(&self.at, iid, &MrEdit { close: Some(false), ..MrEdit::default() }).await;
         self.facts.reopened_at = retried;
         match reopened {
-            Ok(mr) if mr.state == State::Opened => Ok(Some(mr)),
+            Ok(mr) if mr.state == State::Opened => {
+                self.facts.emptied = None;
+                Ok(Some(mr))
+            }
             Ok(_) => self.forget_mr(),
             Err(failure) if matches!(failure.class, Class::Rejected | Class::Conflict) => self.forget_mr(),
             Err(failure) => {
@@ -94,6 +107,7 @@ impl Work<'_, '_> {
     fn forget_mr(&mut self) -> Result<Option<MergeRequest>, Stop> {
         self.facts.mr = None;
         self.facts.note = None;
+        self.facts.emptied = None;
         Ok(None)
     }
 
@@ -104,16 +118,11 @@ impl Work<'_, '_> {
         let (rev, content) = self.content().await?;
         let recovered = self.facts.intent(self.item()).cloned();
         let had_built = self.facts.verified_head().is_some();
-        let start_sha = match &recovered {
-            Some(build) => build.start_sha.clone(),
-            None => self.target_head().await?,
-        };
-        let listing = self.listing(&start_sha, tree::directories(&content.actions)).await?;
-        let plan = tree::plan(&content.actions, &listing)?;
+        let (start_sha, plan) = self.plan(recovered.as_ref(), &content).await?;
         if plan.pending.is_empty() {
             return Ok(Built::Empty);
         }
-        let build = match recovered {
+        let build = match recovered.filter(|build| build.start_sha == start_sha) {
             Some(build) => build,
             None => self.intend(rev, start_sha).await?,
         };
@@ -123,6 +132,39 @@ impl Work<'_, '_> {
             Ok(ground) => self.push(&build, &content, &plan.pending, ground).await,
             Err(outcome) => Ok(Built::Stopped(outcome)),
         }
+    }
+
+    /// What is to be done on which commit: on that of an intent, which a crash may have left half carried out, else on the target's
+    /// head. An intent whose commit cannot be read any more is given up.
+    async fn plan(&mut self, recovered: Option<&Build>, content: &Content) -> Result<(Sha, Plan), Stop> {
+        if let Some(build) = recovered {
+            match self.plan_on(&build.start_sha, content).await {
+                Err(Stop::Failed(failure)) if self.has_vanished(&failure, &build.start_sha).await? => self.facts.rebuild = true,
+                planned => return Ok((build.start_sha.clone(), planned?)),
+            }
+        }
+        let start_sha = self.target_head().await?;
+        let plan = self.plan_on(&start_sha, content).await?;
+        Ok((start_sha, plan))
+    }
+
+    async fn plan_on(&self, start_sha: &Sha, content: &Content) -> Result<Plan, Stop> {
+        let listing = self.listing(start_sha, tree::directories(&content.actions)).await?;
+        self.check_expected_digests(start_sha, content, &listing).await?;
+        Ok(tree::plan(&content.actions, &listing)?)
+    }
+
+    async fn has_vanished(&self, failure: &Failure, sha: &Sha) -> Result<bool, Stop> {
+        Ok(matches!(failure.class, Class::Rejected | Class::Gone) && self.forge().commit(&self.at, sha).await?.is_none())
+    }
+
+    /// A listing shows git's ids; what callers expect is a SHA-256, which only GitLab can tell.
+    async fn check_expected_digests(&self, at: &Sha, content: &Content, listing: &Listing) -> Result<(), Stop> {
+        let mut digests = BTreeMap::new();
+        for path in tree::digests_wanted(&content.actions, listing) {
+            digests.insert(path.to_owned(), self.forge().file_sha256(&self.at, at, path).await?);
+        }
+        Ok(tree::check_digests(&content.actions, &digests)?)
     }
 
     async fn target_head(&self) -> Result<Sha, Stop> {
@@ -153,7 +195,7 @@ impl Work<'_, '_> {
                 self.facts.made(number, branch.sha, judged.parent);
                 Ok(Ground::Built)
             }
-            Ownership::Stale => Ok(Ground::Ours),
+            Ownership::Stale => Ok(Ground::Ours(branch.sha)),
             Ownership::Foreign(why) => Err(Box::new(self.foreign(&branch.sha, why).await?)),
         })
     }
@@ -161,20 +203,43 @@ impl Work<'_, '_> {
     async fn push(&mut self, build: &Build, content: &Content, pending: &[usize], ground: Ground) -> Result<Built, Stop> {
         let force = match ground {
             Ground::Built => return Ok(Built::Ready { fresh: false }),
-            Ground::Ours => true,
+            Ground::Ours(head) => self.push_over(build, &head).await?,
             Ground::Free => false,
         };
         match self.commit(build, content, pending, force).await? {
             Ok(sha) => {
                 self.facts.made(build.number, sha, None);
-                self.facts.overwrote_at = if force && self.wanted.overwrite { self.item().retried_at } else { self.facts.overwrote_at };
                 Ok(Built::Ready { fresh: !force })
             }
             Err(failure) if failure.is_indeterminate() || failure.code == "branch_exists" => {
                 self.push_after_doubt(build, content, pending, failure).await
             }
-            Err(failure) => Err(failure.into()),
+            Err(failure) => Err(self.refused(failure).into()),
         }
+    }
+
+    /// Remembers the verified head that a forced push is about to replace, so that the hook of the push can be compared with it;
+    /// in the row where the row does not know it as Collie's.
+    async fn push_over(&mut self, build: &Build, head: &Sha) -> Result<bool, Stop> {
+        let known = self.facts.has_verified(head);
+        self.facts.pushes_over(build.number, head);
+        if !known {
+            if self.wanted.overwrite {
+                self.facts.overwrote_at = self.item().retried_at;
+            }
+            self.run.record_intent(self.facts.document()).await?;
+        }
+        Ok(true)
+    }
+
+    /// A commit to start from that was just read and is not there: another replica answers, or the target was rewritten. The next
+    /// try starts anew from the target's head.
+    fn refused(&mut self, failure: Failure) -> Failure {
+        if failure.code != "stale_start" {
+            return failure;
+        }
+        self.facts.rebuild = true;
+        Failure::new(Class::Transient { answered: true }, failure.code, failure.message)
     }
 
     /// The branch exists, or the push had no answer: what is there decides.
@@ -182,13 +247,16 @@ impl Work<'_, '_> {
         match self.ground().await? {
             Err(outcome) => Ok(Built::Stopped(outcome)),
             Ok(Ground::Built) => Ok(Built::Ready { fresh: false }),
-            Ok(Ground::Ours) if !doubt.is_indeterminate() => match self.commit(build, content, pending, true).await? {
-                Ok(sha) => {
-                    self.facts.made(build.number, sha, None);
-                    Ok(Built::Ready { fresh: false })
+            Ok(Ground::Ours(head)) if !doubt.is_indeterminate() => {
+                let force = self.push_over(build, &head).await?;
+                match self.commit(build, content, pending, force).await? {
+                    Ok(sha) => {
+                        self.facts.made(build.number, sha, None);
+                        Ok(Built::Ready { fresh: false })
+                    }
+                    Err(failure) => Err(self.refused(failure).into()),
                 }
-                Err(failure) => Err(failure.into()),
-            },
+            }
             Ok(_) => Err(unanswered(&doubt).into()),
         }
     }
@@ -233,21 +301,41 @@ impl Work<'_, '_> {
         self.facts.mr.as_ref().is_some_and(|known| known.described != dashboard::digest(&mr.description))
     }
 
-    async fn open_or_adopt(&mut self, fresh: bool) -> Result<MergeRequest, Stop> {
+    async fn open_or_adopt(&mut self, fresh: bool) -> Result<Result<MergeRequest, Box<Outcome>>, Stop> {
         if !fresh && let Some(mr) = self.adoptable().await? {
-            return self.edit_to_fit(mr).await;
+            return Ok(Ok(self.edit_to_fit(mr).await?));
         }
         let (_, content) = self.content().await?;
         let wanted = self.new_mr(&content);
         self.run.before_write().await?;
-        match self.forge().open_merge_request(&self.at, &wanted).await {
-            Ok(mr) => Ok(mr),
+        let opened = self.forge().open_merge_request(&self.at, &wanted).await;
+        if !matches!(&opened, Err(failure) if failure.code == "branch_not_visible") {
+            self.facts.unseen = 0;
+        }
+        match opened {
+            Ok(mr) => Ok(Ok(mr)),
+            Err(failure) if failure.code == "branch_not_visible" => self.branch_unseen(failure).await.map(|o| Err(Box::new(o))),
             Err(failure) if failure.is_indeterminate() || failure.code == "mr_exists" => match self.adoptable().await? {
-                Some(mr) => self.edit_to_fit(mr).await,
+                Some(mr) => Ok(Ok(self.edit_to_fit(mr).await?)),
                 None => Err(unanswered(&failure).into()),
             },
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    /// GitLab does not see the branch that was just pushed: this step alone is tried again, on a schedule of its own, and then as any
+    /// other error. A branch that is really gone is pushed again.
+    async fn branch_unseen(&mut self, failure: Failure) -> Result<Outcome, Stop> {
+        let tries = usize::try_from(self.facts.unseen).unwrap_or(usize::MAX);
+        let Some(&seconds) = UNSEEN_WAITS.get(tries) else {
+            self.facts.rebuild = self.forge().branch(&self.at, self.source_branch()).await?.is_none();
+            return Err(failure.into());
+        };
+        self.facts.unseen += 1;
+        let until = self.now().after(Duration::from_secs(seconds));
+        let again = Dimension::deferred(until, "GitLab does not see the new branch yet");
+        let outcome = Outcome::progress("the branch is not visible yet").with(dims::mr(), again);
+        Ok(Outcome { effort: Effort::Waited(failure), ..outcome })
     }
 
     /// An open merge request of our branch: onto our target, else any, which is then retargeted.
@@ -297,28 +385,6 @@ impl Work<'_, '_> {
             .with(dims::dashboard(), dashboard)
             .with(dims::reconcile(), Dimension::deferred(self.now().after(FIRST_LOOK), "the pipeline of the new head"))
             .blocking(Block::Clear)
-    }
-
-    /// Someone else's commit is on the branch: never overwritten, one note, and a look every half hour.
-    pub(super) async fn foreign(&mut self, head: &Sha, why: &str) -> Result<Outcome, Stop> {
-        let detail = format!("{} on {:?} is not Collie's: {why}", head.short(), self.source_branch());
-        if let Some(iid) = self.facts.mr.as_ref().map(|mr| mr.iid)
-            && self.facts.foreign_noted.as_ref() != Some(head)
-        {
-            self.facts.foreign_noted = Some(head.clone());
-            self.run.record_intent(self.facts.document()).await?;
-            self.run.before_write().await?;
-            let text = format!(
-                "Collie has stopped: `{}` on this branch is not its commit. Remove it, or retry the work item with `overwrite`.",
-                head.short()
-            );
-            self.forge().add_note(&self.at, iid, &text).await.ok();
-        }
-        let dashboard = if self.item().blocked.is_none() { Dimension::needed() } else { Dimension::done() };
-        Ok(Outcome::progress(detail.clone())
-            .with(dims::reconcile(), Dimension::deferred(self.now().after(RECHECK), "commits of others on the branch"))
-            .with(dims::dashboard(), dashboard)
-            .blocking(Block::Set(BlockedReason::ForeignCommits, detail)))
     }
 }
 

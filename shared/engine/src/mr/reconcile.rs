@@ -4,16 +4,17 @@
 //! refused or had no answer is read again before anything is concluded. What cannot be decided yet is looked at on a short
 //! schedule, everything else after half an hour or at the next hook (INV-10).
 
-use super::{Work, merged};
+use super::Work;
 use crate::execute::Stop;
 use crate::ports::MergeOptions;
 use collie_core::error::{Class, Failure};
+use collie_core::id::Sha;
 use collie_core::item::{BlockedReason, Dimension, ResultKind};
 use collie_core::mr::events::{FailedJob, failed_jobs};
 use collie_core::mr::facts::{BLOCKERS_KEPT, Blocker, PipelineRef, Rebuilds};
 use collie_core::mr::gate::{self, Conditions, Gate};
 use collie_core::mr::ownership::Ownership;
-use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::ticket::{self, MergeTicket, MergedResult};
 use collie_core::mr::view::{MergeRequest, State};
 use collie_core::mr::wanted::OnConflict;
 use collie_core::mr::{dashboard, dims, tree};
@@ -36,9 +37,26 @@ impl Work<'_, '_> {
             self.show_end(&mr).await;
             return Ok(ended);
         }
+        match mr.state {
+            State::Closed => return Ok(self.rebuild("its merge request is closed")),
+            State::Locked => return Ok(self.look_soon("GitLab is merging it")),
+            State::Opened | State::Merged => {}
+        }
         if let Some(outcome) = self.check_head(&mr).await? {
             return Ok(outcome);
         }
+        if let Some(lost) = self.facts.lost(self.item()).cloned() {
+            return self.overwrote(&lost).await;
+        }
+        if ticket::is_on_train(&mr) {
+            return Ok(self.needs_train());
+        }
+        let outcome = self.drive(mr.clone()).await?;
+        Ok(self.freed(&mr, outcome))
+    }
+
+    /// The head is Collie's: metadata, pipeline, conflict, and at last the merge.
+    async fn drive(&mut self, mr: MergeRequest) -> Result<Outcome, Stop> {
         let mr = self.edit_to_fit(mr).await?;
         self.link(&mr).await?;
         self.note_pipeline(&mr);
@@ -117,7 +135,7 @@ impl Work<'_, '_> {
         if failed.iter().all(|job| known.iter().any(|have| have.id == job.id)) {
             return Ok(None);
         }
-        let blockers = self.gate(mr, None).blockers().to_vec();
+        let blockers = self.gate(mr).await?.0.blockers().to_vec();
         self.keep_blockers(blockers);
         let detail = serde_json::json!({ "why": "jobs have failed", "jobs": failed });
         Ok(Some(
@@ -129,7 +147,7 @@ impl Work<'_, '_> {
 
     /// The target moved in a way that GitLab cannot merge: a rebuild answers it where our files are untouched there.
     async fn answer_conflict(&mut self, mr: &MergeRequest) -> Result<Outcome, Stop> {
-        let blockers = self.gate(mr, None).blockers().to_vec();
+        let blockers = self.gate(mr).await?.0.blockers().to_vec();
         self.keep_blockers(blockers);
         let Some(target) = self.forge().branch(&self.at, &self.item().target).await? else {
             return Err(Failure::rejected("target_branch_missing", format!("branch {:?} is gone", self.item().target)).into());
@@ -151,8 +169,9 @@ impl Work<'_, '_> {
     }
 
     async fn judge(&mut self, mr: MergeRequest) -> Result<Outcome, Stop> {
-        let approvals = self.approvals_behind(&mr).await?;
-        match self.gate(&mr, approvals) {
+        self.log_new_word(&mr);
+        let (gate, result) = self.gate(&mr).await?;
+        match gate {
             Gate::Open(ticket) => self.merge(&mr, &ticket).await,
             Gate::Checking(blockers) => {
                 self.keep_blockers(blockers);
@@ -161,22 +180,76 @@ impl Work<'_, '_> {
             Gate::Shut(blockers) => {
                 self.facts.rechecks = 0;
                 let summary = blockers.iter().map(|b| b.code.as_str()).collect::<Vec<_>>().join(", ");
+                let only_old = matches!(blockers.as_slice(), [only] if only.code == gate::OLD_TARGET);
                 self.keep_blockers(blockers);
-                Ok(self
-                    .free_of_auth(&mr, Outcome::progress(format!("not ready: {summary}")))
-                    .with(dims::reconcile(), self.in_half_an_hour()))
+                if let Some(result) = result.filter(|_| only_old) {
+                    self.start_pipeline(&mr, result.target_head).await?;
+                }
+                Ok(Outcome::progress(format!("not ready: {summary}")).with(dims::reconcile(), self.in_half_an_hour()))
             }
         }
     }
 
-    fn gate(&self, mr: &MergeRequest, approvals_left: Option<u64>) -> Gate {
+    /// A pipeline of the merged result that ran for an earlier target says nothing about the target as it is: one new pipeline per
+    /// head of the target.
+    async fn start_pipeline(&mut self, mr: &MergeRequest, target_head: Sha) -> Result<(), Stop> {
+        if self.facts.piped.as_ref() == Some(&target_head) {
+            return Ok(());
+        }
+        self.facts.piped = Some(target_head);
+        self.run.record_intent(self.facts.document()).await?;
+        self.run.before_write().await?;
+        let Err(failure) = self.forge().start_merge_request_pipeline(&self.at, mr.iid).await else { return Ok(()) };
+        match failure.class {
+            Class::Throttled { .. } | Class::Transient { .. } | Class::Unauthorized => {
+                self.facts.piped = None;
+                Err(failure.into())
+            }
+            _ => {
+                tracing::warn!(item = %self.item().id, code = failure.code, "no pipeline of the merged result was started");
+                Ok(())
+            }
+        }
+    }
+
+    fn log_new_word(&self, mr: &MergeRequest) {
+        let word = mr.detailed_merge_status.as_str();
+        if !gate::knows(word) && self.facts.blockers.iter().all(|b| b.code != word) {
+            tracing::warn!(item = %self.item().id, word, "GitLab says a word that Collie does not know; it means not ready");
+        }
+    }
+
+    /// What the gate says of a reading, and what a pipeline of the merged result ran on.
+    async fn gate(&self, mr: &MergeRequest) -> Result<(Gate, Option<MergedResult>), Stop> {
+        let approvals_left = self.approvals_behind(mr).await?;
+        let result = self.merged_result(mr).await?;
         let conditions = Conditions {
             auto_merge: self.wanted.auto_merge,
             verified_head: self.facts.verified_head(),
             pipelines: self.rules.pipelines,
             approvals_left,
+            merged_result: result.as_ref(),
         };
-        gate::judge(mr, &conditions, self.now())
+        Ok((gate::judge(mr, &conditions, self.now()), result))
+    }
+
+    async fn merged_result(&self, mr: &MergeRequest) -> Result<Option<MergedResult>, Stop> {
+        let Some(pipeline) = ticket::result_pipeline(mr) else { return Ok(None) };
+        let commit = self.forge().commit(&self.at, &pipeline.sha).await?;
+        let target = self.forge().branch(&self.at, &self.item().target).await?;
+        let of = |(commit, target): (collie_core::mr::view::Commit, collie_core::mr::view::Branch)| MergedResult {
+            sha: pipeline.sha.clone(),
+            parents: commit.parents,
+            target_head: target.sha,
+        };
+        Ok(commit.zip(target).map(of))
+    }
+
+    fn needs_train(&self) -> Outcome {
+        let detail = "the project merges by a merge train, which Collie does not do: a person adds the merge request to it".to_owned();
+        Outcome::progress(detail.clone())
+            .with(dims::reconcile(), self.in_half_an_hour())
+            .blocking(Block::Set(BlockedReason::MergeTrainRequired, detail))
     }
 
     /// GitLab names only its first failing check. Where that one hides approvals, they are asked for separately.
@@ -188,14 +261,12 @@ impl Work<'_, '_> {
         Ok(self.forge().approvals_left(&self.at, mr.iid).await?)
     }
 
-    /// A block for lack of permission ends when GitLab says that our user may merge.
-    fn free_of_auth(&self, mr: &MergeRequest, outcome: Outcome) -> Outcome {
-        let blocked = self.item().blocked.as_ref().map(|b| b.reason);
-        match blocked {
-            Some(BlockedReason::Auth) if mr.can_merge == Some(false) => outcome,
-            Some(_) => outcome.blocking(Block::Clear),
-            None => outcome,
-        }
+    /// What came through all checks has no cause left to be blocked; lack of permission ends when GitLab says that our user may
+    /// merge.
+    fn freed(&self, mr: &MergeRequest, outcome: Outcome) -> Outcome {
+        let Some(reason) = self.item().blocked.as_ref().map(|b| b.reason) else { return outcome };
+        let stays = reason == BlockedReason::Auth && mr.can_merge == Some(false);
+        if outcome.block != Block::Keep || stays { outcome } else { outcome.blocking(Block::Clear) }
     }
 
     async fn merge(&mut self, mr: &MergeRequest, ticket: &MergeTicket) -> Result<Outcome, Stop> {
@@ -204,7 +275,7 @@ impl Work<'_, '_> {
         let failure = match self.forge().merge(&self.at, mr.iid, ticket, options).await {
             Ok(done) if done.state == State::Merged => {
                 self.show_end(&done).await;
-                return Ok(merged(&done));
+                return Ok(self.merged(&done));
             }
             Ok(_) => Failure::new(Class::Conflict, "not_mergeable", "GitLab took the merge call and did not merge"),
             Err(failure) => failure,
@@ -217,7 +288,8 @@ impl Work<'_, '_> {
         if matches!(failure.class, Class::Throttled { .. }) {
             return Err(failure.into());
         }
-        if let Some(now) = self.forge().merge_request(&self.at, mr.iid).await?
+        let now = self.forge().merge_request(&self.at, mr.iid).await?;
+        if let Some(now) = now
             && let Some(ended) = self.ended(&now)
         {
             self.show_end(&now).await;
