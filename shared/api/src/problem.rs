@@ -100,7 +100,8 @@ impl Problem {
     }
 
     /// The whole answer to the request with this id.
-    pub(crate) fn answer(&self, request_id: &str) -> Response {
+    #[must_use]
+    pub fn answer(&self, request_id: &str) -> Response {
         (self.code.status(), self.headers(), Json(self.document(request_id))).into_response()
     }
 }

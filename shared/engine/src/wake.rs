@@ -37,10 +37,23 @@ impl Engine {
     /// # Errors
     /// Where the store cannot be read; the next tick looks again.
     pub async fn wake_due(&self) -> Result<usize, Failure> {
+        self.wake_due_up_to(WAKES_PER_TICK).await
+    }
+
+    /// The same, ringing at most this often: what a tick may send less what still waits in the queue. Every shard has a share
+    /// of it, so that none with more than that keeps the others waiting.
+    ///
+    /// # Errors
+    /// Where the store cannot be read; the next tick looks again.
+    pub async fn wake_due_up_to(&self, limit: usize) -> Result<usize, Failure> {
         let now = self.ports.clock.now();
         let mut sent = 0;
         for shard in 0..DUE_SHARDS {
-            for due in self.ports.items.due(shard, now, WAKES_PER_TICK - sent).await? {
+            let share = (limit - sent).div_ceil(usize::from(DUE_SHARDS - shard));
+            if share == 0 {
+                break;
+            }
+            for due in self.ports.items.due(shard, now, share).await? {
                 self.ring(&due.id, Duration::ZERO).await;
                 sent += 1;
             }

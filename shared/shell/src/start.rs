@@ -1,0 +1,104 @@
+//! The start of a function: environment, logs, configuration, clients. Nothing is asked of AWS or GitLab here.
+
+use crate::environment::Environment;
+use crate::logs;
+use collie_aws::{Clients, S3Archive, SecretStore, SqsWakes};
+use collie_config::Configuration;
+use collie_dynamo::DynamoItems;
+use collie_engine::ports::{Clock, Forge};
+use collie_engine::{Engine, Ports};
+use collie_system::{RandomIds, SystemClock};
+use std::sync::Arc;
+
+/// Why a function does not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {}", problems.join("; "))]
+pub struct StartError {
+    /// What is wrong.
+    pub what: &'static str,
+    /// Every problem with it.
+    pub problems: Vec<String>,
+}
+
+impl StartError {
+    /// One or more problems with something.
+    #[must_use]
+    pub const fn new(what: &'static str, problems: Vec<String>) -> Self {
+        Self { what, problems }
+    }
+}
+
+/// What every function has.
+pub struct Shell {
+    /// What the environment says.
+    pub environment: Environment,
+    /// What the configuration says.
+    pub configuration: Configuration,
+    /// Clients of AWS.
+    pub clients: Arc<Clients>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Shell {
+    /// Starts logging and reads everything that a function is told. A problem is logged before it is returned.
+    ///
+    /// # Errors
+    /// Every problem with the environment, or with the configuration.
+    pub fn start() -> Result<Self, StartError> {
+        let started = Self::read();
+        if let Err(error) = &started {
+            logs::start(logs::USUAL);
+            tracing::error!(what = error.what, problems = ?error.problems, "the function cannot start");
+        }
+        started
+    }
+
+    fn read() -> Result<Self, StartError> {
+        let environment = Environment::read().map_err(|error| StartError::new("environment", error.0))?;
+        logs::start(&environment.log);
+        let configuration = configuration(&environment)?;
+        let clients = Arc::new(Clients::new(environment.access.clone()));
+        Ok(Self { environment, configuration, clients, clock: Arc::new(SystemClock) })
+    }
+
+    /// The use cases over DynamoDB, SQS, S3 and this forge.
+    ///
+    /// # Errors
+    /// What the configuration leaves open that use cases need.
+    pub fn engine(&self, forge: Arc<dyn Forge>) -> Result<Engine, StartError> {
+        let settings = self.configuration.settings().map_err(|problems| StartError::new("configuration", problems))?;
+        Ok(Engine::new(self.ports(forge), Arc::new(settings)))
+    }
+
+    fn ports(&self, forge: Arc<dyn Forge>) -> Ports {
+        let Environment { table, buckets, .. } = &self.environment;
+        Ports {
+            items: Arc::new(DynamoItems::new(self.clients.dynamodb().clone(), table.clone())),
+            forge,
+            archive: Arc::new(S3Archive::new(Arc::clone(&self.clients), buckets.clone())),
+            wakes: Arc::new(self.wakes()),
+            clock: Arc::clone(&self.clock),
+            ids: Arc::new(RandomIds),
+        }
+    }
+
+    /// The wake-up queue.
+    #[must_use]
+    pub fn wakes(&self) -> SqsWakes {
+        SqsWakes::new(Arc::clone(&self.clients), self.environment.wake_queue_url.clone())
+    }
+
+    /// The secrets.
+    #[must_use]
+    pub fn secrets(&self) -> SecretStore {
+        SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone())
+    }
+}
+
+fn configuration(environment: &Environment) -> Result<Configuration, StartError> {
+    let file = &environment.config_file;
+    let unreadable = |error: std::io::Error| StartError::new("configuration", vec![format!("{}: {error}", file.display())]);
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    Configuration::parse(&text).map_err(|problems| StartError::new("configuration", problems))
+}
