@@ -7,6 +7,7 @@ mod settings;
 pub use secret::SecretName;
 pub use settings::host_of;
 
+use collie_core::ci::RetryRules;
 use collie_core::mr::ticket::PipelineRule;
 use collie_core::policy::{Config as PolicyConfig, Policy};
 use section::{Problems, Section};
@@ -62,6 +63,8 @@ pub struct ProjectConfig {
     pub pipelines: PipelineRule,
     /// What may pass.
     pub policy: Policy,
+    /// Which failed CI jobs are retried, and when.
+    pub ci_retry: RetryRules,
 }
 
 impl Default for Configuration {
@@ -79,8 +82,9 @@ impl Default for ConnectionConfig {
 impl ProjectConfig {
     /// A project of which only the path is known.
     pub fn plain(path: &str) -> Self {
-        let (id, token, pipelines, policy) = (None, None, PipelineRule::Required, Policy::default());
-        Self { path: path.to_owned(), id, connection: MAIN.to_owned(), token, pipelines, policy }
+        let (id, token, pipelines) = (None, None, PipelineRule::Required);
+        let (policy, ci_retry) = (Policy::default(), RetryRules::default());
+        Self { path: path.to_owned(), id, connection: MAIN.to_owned(), token, pipelines, policy, ci_retry }
     }
 }
 
@@ -98,7 +102,7 @@ impl Configuration {
 }
 
 const LATER: [&str; 4] = ["queues", "clusters", "rules", "audit"];
-const LATER_IN_PROJECTS: [&str; 2] = ["ci_retry", "poll"];
+const LATER_IN_PROJECTS: [&str; 1] = ["poll"];
 
 fn read(value: Value, problems: &mut Problems) -> Configuration {
     let mut root = Section::of("", value, problems);
@@ -190,8 +194,9 @@ fn project(index: usize, value: Value, problems: &mut Problems) -> Option<Projec
     let token = section.optional("token", problems);
     let pipelines = section.optional("pipelines", problems).unwrap_or_default();
     let policy = policy(&mut section, problems);
+    let ci_retry = ci_retry(&mut section, problems);
     section.finish(&LATER_IN_PROJECTS, problems);
-    Some(ProjectConfig { path: path?, id, connection, token, pipelines, policy })
+    Some(ProjectConfig { path: path?, id, connection, token, pipelines, policy, ci_retry })
 }
 
 fn check_merge(section: &mut Section, problems: &mut Problems) {
@@ -210,6 +215,13 @@ fn policy(section: &mut Section, problems: &mut Problems) -> Policy {
         errors.iter().for_each(|error| problems.note(&place, error));
         Policy::default()
     })
+}
+
+fn ci_retry(section: &mut Section, problems: &mut Problems) -> RetryRules {
+    let place = section.at("ci_retry");
+    let read = section.raw("ci_retry").map(|value| RetryRules::parse(&value)).transpose();
+    let rules = read.map_err(|error| error.problems.iter().for_each(|p| problems.note(&format!("{place}{}", p.at), &p.what)));
+    rules.ok().flatten().unwrap_or_default()
 }
 
 /// `main` may be described by flags; every other connection has to be here.
@@ -252,6 +264,10 @@ projects:
     merge: direct
     pipelines: required
     policy: {protect: ["deploy/**"], allow: [], max_actions: 1000, max_bytes: 20MB, binary: allow, secrets: refuse}
+    ci_retry:
+      - name: runner-gone
+        match: {all: [{failure_reason: [runner_system_failure, stuck_or_timeout_failure]}, {not: {job_name: "/^deploy/"}}]}
+        delays: [0s, 3m, 10m]
 limits: {max_attempts: 5}
 "#;
 
@@ -261,6 +277,7 @@ limits: {max_attempts: 5}
         let project = &read.projects[0];
         assert_eq!((project.path.as_str(), project.id, project.pipelines), ("group/app", Some(4711), PipelineRule::Required));
         assert_eq!(project.policy.config().protect, ["deploy/**"]);
+        assert_eq!(project.ci_retry.get("runner-gone").map(|rule| rule.delays().len()), Some(3));
         assert_eq!(read.connections["main"].url.as_ref().unwrap().as_str(), "https://gitlab.example.com/");
         assert_eq!(read.max_attempts, 5);
     }
@@ -275,7 +292,7 @@ connections:
   other: {url: https://other.example.com}
 projects:
   - {id: 1, merge: train, colour: red}
-  - {path: app, pipelines: sometimes, ci_retry: []}
+  - {path: app, pipelines: sometimes, ci_retry: [{name: a, delays: [0s], match: {message: "/(?=x)/"}}], poll: {}}
   - {path: group/a, connection: third, policy: {protected: []}}
   - {path: group/a}
 limits: {max_attempts: 0}
@@ -293,7 +310,8 @@ queues: {}
             "projects[0].colour: is no key",
             "projects[1].path: a path",
             "projects[1].pipelines:",
-            "projects[1].ci_retry: is not supported yet",
+            "projects[1].ci_retry[0].match.message: /(?=x)/ is no pattern: look-around",
+            "projects[1].poll: is not supported yet",
             "projects[2].policy: unknown field",
             "projects: \"group/a\" is configured twice",
             "limits.max_attempts: must",

@@ -1,6 +1,7 @@
 //! What configuration says, as far as use cases need it. Parsed once, at the edge.
 
 use crate::ports::ProjectRef;
+use collie_core::ci::RetryRules;
 use collie_core::id::{BranchIdentity, ProjectId};
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
@@ -16,6 +17,8 @@ pub struct Project {
     pub rules: ProjectRules,
     /// What may pass.
     pub policy: Policy,
+    /// Which failed CI jobs are retried, and when.
+    pub ci_retry: RetryRules,
 }
 
 /// Settings of the whole service.

@@ -27,12 +27,14 @@ pub(crate) enum Call {
     AddNote,
     EditNote,
     Jobs,
+    RetryJob,
+    Trace,
 }
 
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -54,12 +56,14 @@ impl Call {
         Self::AddNote,
         Self::EditNote,
         Self::Jobs,
+        Self::RetryJob,
+        Self::Trace,
     ];
 
     /// The HTTP method.
     pub(crate) const fn method(self) -> Method {
         match self {
-            Self::CreateCommit | Self::OpenMergeRequest | Self::StartPipeline | Self::AddNote => Method::POST,
+            Self::CreateCommit | Self::OpenMergeRequest | Self::StartPipeline | Self::AddNote | Self::RetryJob => Method::POST,
             Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
@@ -91,6 +95,8 @@ impl Call {
             Self::Notes | Self::AddNote => "…/merge_requests/:iid/notes",
             Self::EditNote => "…/merge_requests/:iid/notes/:id",
             Self::Jobs => "…/pipelines/:id/jobs",
+            Self::RetryJob => "…/jobs/:id/retry",
+            Self::Trace => "…/jobs/:id/trace",
         }
     }
 }

@@ -3,10 +3,10 @@
 use crate::gitlab::GitLab;
 use async_trait::async_trait;
 use collie_core::error::Failure;
-use collie_core::id::{MrIid, NoteId, PipelineId, Sha};
+use collie_core::id::{JobId, MrIid, NoteId, PipelineId, Sha};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
-use collie_engine::ports::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Tree};
+use collie_engine::ports::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 
 #[async_trait]
 impl Forge for GitLab {
@@ -84,5 +84,17 @@ impl Forge for GitLab {
 
     async fn jobs(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure> {
         self.list_jobs(project, pipeline).await
+    }
+
+    async fn jobs_with_retried(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure> {
+        self.list_all_tries(project, pipeline).await
+    }
+
+    async fn retry_job(&self, project: &ProjectRef, job: JobId) -> Result<JobRetry, Failure> {
+        self.post_retry(project, job).await
+    }
+
+    async fn trace_tail(&self, project: &ProjectRef, job: JobId, max_bytes: usize) -> Result<Option<TraceTail>, Failure> {
+        self.get_trace_tail(project, job, max_bytes).await
     }
 }

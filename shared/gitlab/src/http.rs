@@ -7,11 +7,12 @@ use crate::limits::MAX_ERROR_BYTES;
 use crate::scope::Scope;
 use collie_core::error::Failure;
 use collie_engine::cost;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RANGE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// An answer, whatever its status.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ impl Reply {
         serde_json::from_slice(&self.body).map_err(|error| unreadable(call, self.status.as_u16(), &error))
     }
 
+    /// The body.
+    pub(crate) fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
     /// The body as text.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.body)
@@ -37,12 +43,33 @@ impl Scope<'_> {
     /// Sends one request and reads its answer.
     pub(crate) async fn exchange(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<Reply, Failure> {
         let request = self.request(call, url, body)?;
-        let permit = self.host.permits.acquire().await;
-        let _permit = permit.map_err(|_| Failure::bug("the semaphore of a host is closed"))?;
+        let _permit = self.permit().await?;
+        let response = self.ask(call, request).await?;
+        self.receive(call, response).await
+    }
+
+    /// The same for an answer of any length, of which only the end is asked for and kept. Says whether something was left out.
+    pub(crate) async fn exchange_tail(&self, call: Call, url: Url, most: usize) -> Result<(Reply, bool), Failure> {
+        let request = self.request(call, url, None)?.header(RANGE, format!("bytes=-{most}"));
+        let _permit = self.permit().await?;
+        let mut response = self.ask(call, request).await?;
+        if !response.status().is_success() {
+            return Ok((self.receive(call, response).await?, false));
+        }
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+        let (body, is_over) = end_of_body(call, response, most).await?;
+        Ok((Reply { status, headers, body }, is_over))
+    }
+
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        self.host.permits.acquire().await.map_err(|_| Failure::bug("the semaphore of a host is closed"))
+    }
+
+    async fn ask(&self, call: Call, request: RequestBuilder) -> Result<Response, Failure> {
         cost::gitlab_call();
         let response = request.send().await.map_err(|error| lost(call, &error))?;
         tracing::debug!(host = self.name, %call, status = response.status().as_u16(), "GitLab answered");
-        self.receive(call, response).await
+        Ok(response)
     }
 
     fn request(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<RequestBuilder, Failure> {
@@ -57,7 +84,7 @@ impl Scope<'_> {
 
     fn timeout(&self, call: Call) -> Duration {
         let limits = &self.gitlab.limits;
-        if call == Call::CreateCommit { limits.commit_timeout } else { limits.read_timeout }
+        if matches!(call, Call::CreateCommit | Call::Trace) { limits.commit_timeout } else { limits.read_timeout }
     }
 
     async fn receive(&self, call: Call, mut response: Response) -> Result<Reply, Failure> {
@@ -81,6 +108,24 @@ async fn whole_body(call: Call, mut response: Response, bound: usize) -> Result<
         body.extend_from_slice(&chunk);
     }
     Ok(body)
+}
+
+/// The last bytes of a body, in at most twice as much memory and one chunk.
+async fn end_of_body(call: Call, mut response: Response, most: usize) -> Result<(Vec<u8>, bool), Failure> {
+    let (mut body, mut is_over) = (Vec::new(), false);
+    let mut keep = |body: &mut Vec<u8>| {
+        let surplus = body.len().saturating_sub(most);
+        is_over |= surplus > 0;
+        body.drain(..surplus);
+    };
+    while let Some(chunk) = response.chunk().await.map_err(|error| lost(call, &error))? {
+        body.extend_from_slice(&chunk);
+        if body.len() >= most.saturating_mul(2) {
+            keep(&mut body);
+        }
+    }
+    keep(&mut body);
+    Ok((body, is_over))
 }
 
 /// As much of an error's body as can be had: the status already says what it means.

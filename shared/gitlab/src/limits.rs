@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long one request may take, connecting and reading the answer included.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long making a commit may take.
+/// How long making a commit, or reading a job's log, may take.
 pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long connecting may take; a write that fails within it was surely not sent.
@@ -31,7 +31,7 @@ pub const MAX_ERROR_BYTES: usize = 64 << 10;
 pub struct Limits {
     /// For every request but commits.
     pub read_timeout: Duration,
-    /// For commits.
+    /// For commits and logs.
     pub commit_timeout: Duration,
     /// Pages of one listing.
     pub max_pages: usize,

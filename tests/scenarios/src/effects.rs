@@ -6,7 +6,7 @@
 use crate::schedule;
 use async_trait::async_trait;
 use collie_core::error::{Class, Failure};
-use collie_core::id::{BranchIdentity, ItemId, MrIid, NoteId, PipelineId, ProjectId, Sha};
+use collie_core::id::{BranchIdentity, ItemId, JobId, MrIid, NoteId, PipelineId, ProjectId, Sha};
 use collie_core::item::{BranchHead, Content, HostWait, Item, MrLink, TimelineEntry};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
@@ -14,8 +14,8 @@ use collie_core::policy::{FileActions, Inspected};
 use collie_core::queue::{Change, Creation};
 use collie_core::time::Timestamp;
 use collie_engine::ports::{
-    Archive, ChangeError, Created, DueItem, Forge, Items, ListFilter, ListPage, MergeOptions, MrEdit, NewCommit, NewMergeRequest,
-    ProjectRef, Stored, TimelinePage, Tree,
+    Archive, ChangeError, Created, DueItem, Forge, Items, JobRetry, ListFilter, ListPage, MergeOptions, MrEdit, NewCommit, NewMergeRequest,
+    ProjectRef, Stored, TimelinePage, TraceTail, Tree,
 };
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -64,6 +64,11 @@ struct Plan {
     held: Vec<HeldCommit>,
     interjections: Vec<Interjection>,
     items: Vec<ItemId>,
+    next: Option<(String, Fault)>,
+    merges: Vec<Sha>,
+    gullible: bool,
+    pushed: Option<Sha>,
+    judged: Option<Sha>,
 }
 
 /// A push that left its process and has not reached GitLab.
@@ -127,6 +132,29 @@ impl Effects {
         self.plan().items.clone()
     }
 
+    /// The next effect of this name is struck.
+    pub fn strike_next(&self, name: &str, fault: Fault) {
+        self.plan().next = Some((name.to_owned(), fault));
+    }
+
+    /// The commits that merge calls named, in order.
+    #[must_use]
+    pub fn merges(&self) -> Vec<Sha> {
+        self.plan().merges.clone()
+    }
+
+    /// From now on a head counts as Collie's by its trailer alone: whatever tree it has, the forge shows the last one that Collie pushed.
+    pub fn trust_trailers(&self) {
+        self.plan().gullible = true;
+    }
+
+    /// The commit whose tree is shown where this one's is asked for.
+    fn shown_for(&self, at: &Sha) -> Sha {
+        let plan = self.plan();
+        let lies = plan.gullible && plan.judged.as_ref() == Some(at);
+        plan.pushed.clone().filter(|_| lies).unwrap_or_else(|| at.clone())
+    }
+
     /// From now on, every effect of this name kills its process.
     pub fn kill_at(&self, name: &str) {
         self.plan().deadly = Some(name.to_owned());
@@ -160,6 +188,10 @@ impl Effects {
         plan.log.push(name.to_owned());
         if plan.deadly.as_deref() == Some(name) {
             return Fate::Strike(Fault::CrashBefore);
+        }
+        if let Some((_, fault)) = plan.next.take_if(|(next, _)| next == name) {
+            plan.struck = true;
+            return Fate::Strike(fault);
         }
         match plan.strike {
             Some((at, fault)) if at == index => {
@@ -347,10 +379,12 @@ impl Forge for Process<dyn Forge> {
     }
 
     async fn tree(&self, project: &ProjectRef, at: &Sha, directory: &str) -> Result<Tree, Failure> {
-        self.effect("forge.tree", || self.inner.tree(project, at, directory), unheard_read).await
+        let at = self.effects.shown_for(at);
+        self.effect("forge.tree", || self.inner.tree(project, &at, directory), unheard_read).await
     }
 
     async fn commit(&self, project: &ProjectRef, sha: &Sha) -> Result<Option<Commit>, Failure> {
+        self.effects.plan().judged = Some(sha.clone());
         self.effect("forge.commit", || self.inner.commit(project, sha), unheard_read).await
     }
 
@@ -363,6 +397,9 @@ impl Forge for Process<dyn Forge> {
     }
 
     async fn changed_paths(&self, project: &ProjectRef, from: &Sha, to: &Sha) -> Result<ChangedPaths, Failure> {
+        if self.effects.plan().gullible {
+            return Ok(ChangedPaths::Complete(Vec::new()));
+        }
         self.effect("forge.changed_paths", || self.inner.changed_paths(project, from, to), unheard_read).await
     }
 
@@ -387,7 +424,11 @@ impl Forge for Process<dyn Forge> {
             };
             self.effects.plan().held.push(held);
         }
-        self.effect("forge.create_commit", || self.inner.create_commit(project, again()), unheard_write).await
+        let made = self.effect("forge.create_commit", || self.inner.create_commit(project, again()), unheard_write).await;
+        if let Ok(sha) = &made {
+            self.effects.plan().pushed = Some(sha.clone());
+        }
+        made
     }
 
     async fn delete_branch(&self, project: &ProjectRef, name: &str) -> Result<(), Failure> {
@@ -411,6 +452,7 @@ impl Forge for Process<dyn Forge> {
     }
 
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure> {
+        self.effects.plan().merges.push(ticket.sha().clone());
         self.effect("forge.merge", || self.inner.merge(project, iid, ticket, options), unheard_write).await
     }
 
@@ -437,5 +479,17 @@ impl Forge for Process<dyn Forge> {
 
     async fn jobs(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure> {
         self.effect("forge.jobs", || self.inner.jobs(project, pipeline), unheard_read).await
+    }
+
+    async fn jobs_with_retried(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure> {
+        self.effect("forge.jobs_with_retried", || self.inner.jobs_with_retried(project, pipeline), unheard_read).await
+    }
+
+    async fn retry_job(&self, project: &ProjectRef, job: JobId) -> Result<JobRetry, Failure> {
+        self.effect("forge.retry_job", || self.inner.retry_job(project, job), unheard_write).await
+    }
+
+    async fn trace_tail(&self, project: &ProjectRef, job: JobId, max_bytes: usize) -> Result<Option<TraceTail>, Failure> {
+        self.effect("forge.trace_tail", || self.inner.trace_tail(project, job, max_bytes), unheard_read).await
     }
 }

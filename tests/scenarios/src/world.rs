@@ -2,7 +2,8 @@
 
 use crate::effects::{Effects, Process, When};
 use crate::mutant::{Mutant, Store};
-use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, WakeQueue};
+use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, SkewedClock, WakeQueue};
+use collie_core::ci::RetryRules;
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::{ItemId, ProjectId};
 use collie_core::item::Item;
@@ -23,8 +24,8 @@ use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Deli
 use secrecy::SecretString;
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -53,6 +54,7 @@ struct Inner {
     forge: Arc<dyn Forge>,
     ids: Arc<CountingIds>,
     hooks_lost: AtomicBool,
+    ci_retry: Mutex<RetryRules>,
     next_tick: AtomicU64,
     crashes: AtomicU64,
 }
@@ -117,6 +119,7 @@ impl World {
             forge: Arc::new(forge),
             ids: Arc::default(),
             hooks_lost: AtomicBool::new(false),
+            ci_retry: Mutex::default(),
             crashes: AtomicU64::new(0),
         }))
     }
@@ -168,6 +171,11 @@ impl World {
         self.0.wakes.take_due()
     }
 
+    /// From now on failed CI jobs are retried by these rules.
+    pub fn retry_ci_jobs(&self, rules: RetryRules) {
+        *self.0.ci_retry.lock().unwrap() = rules;
+    }
+
     /// From now on no hook arrives.
     pub fn lose_hooks(&self) {
         self.0.hooks_lost.store(true, Ordering::Relaxed);
@@ -185,6 +193,11 @@ impl World {
 
     /// A new process with its own death.
     fn process(&self) -> (Engine, Arc<Notify>) {
+        self.process_off_by(0)
+    }
+
+    /// A new process whose clock is wrong by so many milliseconds.
+    fn process_off_by(&self, skew_ms: i64) -> (Engine, Arc<Notify>) {
         let death = Arc::new(Notify::new());
         let inner = &self.0;
         let items: Arc<dyn Items> = inner.conditional.clone();
@@ -194,7 +207,7 @@ impl World {
             forge: Arc::new(Process::new(&inner.effects, &death, inner.forge.clone())),
             archive: Arc::new(Process::new(&inner.effects, &death, archive)),
             wakes: inner.wakes.clone(),
-            clock: Arc::new(SimClock(inner.sim.clone())),
+            clock: Arc::new(SkewedClock { sim: inner.sim.clone(), skew_ms }),
             ids: inner.ids.clone(),
         };
         (Engine::new(ports, Arc::new(self.settings())), death)
@@ -222,6 +235,7 @@ impl World {
             at: ProjectRef { host: self.0.host.clone(), id: ProjectId(DEMO_PROJECT_ID) },
             rules: ProjectRules::default(),
             policy: Policy::default(),
+            ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };
         Settings { projects: vec![project], handled_types: vec!["mr".into()], max_attempts: 5 }
     }
@@ -300,7 +314,12 @@ impl World {
 
     /// Gives a worker the item once, as a queue would.
     pub async fn work(&self, id: &ItemId) -> Option<Ran> {
-        let (engine, death) = self.process();
+        self.work_off_by(id, 0).await
+    }
+
+    /// Gives the item once to a worker whose clock is wrong by so many milliseconds.
+    pub async fn work_off_by(&self, id: &ItemId, skew_ms: i64) -> Option<Ran> {
+        let (engine, death) = self.process_off_by(skew_ms);
         let worker = Worker { actor: "execute".into(), deadline: None };
         let ran = self.live(&death, engine.execute(id, &worker)).await?;
         match ran {

@@ -152,7 +152,7 @@ async fn project(
     };
     let token = config.token.map(|name| secrets.resolve(&name)).transpose()?;
     let rules = ProjectRules { pipelines: config.pipelines, service: service.to_owned() };
-    Ok((Project { path: config.path, at: ProjectRef { host, id }, rules, policy }, token))
+    Ok((Project { path: config.path, at: ProjectRef { host, id }, rules, policy, ci_retry: config.ci_retry }, token))
 }
 
 /// Asks GitLab which project a path is, and which branch is its default: nobody may submit that one.

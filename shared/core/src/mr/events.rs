@@ -5,6 +5,7 @@
 
 use super::dims;
 use super::facts::{Facts, Lost, PipelineRef};
+use crate::ci::plan::MAX_RECORD_BYTES;
 use crate::error::Failure;
 use crate::event::Event;
 use crate::id::Sha;
@@ -12,7 +13,7 @@ use crate::item::{Dimension, DimensionKey, Item};
 use serde::{Deserialize, Serialize};
 
 /// Jobs that a row records at most.
-const JOBS_KEPT: usize = 50;
+const JOBS_KEPT: usize = crate::ci::plan::MAX_JOBS;
 
 /// A failed job, as the `needs_ci_retry` dimension records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,8 +122,26 @@ fn record_job(item: &mut Item, job: FailedJob) {
     if jobs.iter().all(|have| have.id != job.id) && jobs.len() < JOBS_KEPT {
         jobs.push(job);
     }
-    let detail = serde_json::json!({ "why": "jobs have failed", "jobs": jobs });
-    set(item, dims::ci_retry(), Dimension { detail: Some(detail), ..Dimension::needed() });
+    let mut dimension = have_failed(&jobs);
+    let before = item.dimension(&dims::ci_retry()).detail;
+    if let (Some(detail), Some(judged)) = (&mut dimension.detail, before.as_ref().and_then(|detail| detail.get("judged"))) {
+        detail["judged"] = judged.clone();
+    }
+    set(item, dims::ci_retry(), dimension);
+}
+
+/// The dimension that has failed jobs looked at. It names them as far as there is room; which have failed is read again.
+#[must_use]
+pub fn have_failed(jobs: &[FailedJob]) -> Dimension {
+    let mut room = MAX_RECORD_BYTES;
+    let fitting = jobs.iter().take(JOBS_KEPT).take_while(|job| {
+        let size = serde_json::to_string(job).map_or(usize::MAX, |text| text.len() + 1);
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    });
+    let detail = serde_json::json!({ "why": "jobs have failed", "jobs": fitting.collect::<Vec<_>>() });
+    Dimension { detail: Some(detail), ..Dimension::needed() }
 }
 
 /// The failed jobs that the row records.

@@ -73,7 +73,7 @@ impl ItemType for MrType {
             decide::CLOSE => work.close().await,
             decide::ENSURE_MR => work.ensure_mr().await,
             decide::POST_DASHBOARD => work.post_dashboard().await,
-            decide::RETRY_CI_JOBS => work.retry_ci_jobs(),
+            decide::RETRY_CI_JOBS => work.retry_ci_jobs().await,
             decide::CHECK_EMPTY_DIFF => work.check_empty_diff().await,
             decide::RECONCILE_MR => work.reconcile_mr().await,
             _ => return None,
@@ -105,7 +105,7 @@ impl<'w, 'e> Work<'w, 'e> {
         match done {
             Ok(outcome) => Ok(self.shown(action, outcome).knowing(self.facts.document())),
             Err(Stop::Failed(failure)) => {
-                self.run.share_wait(&failure).await?;
+                let failure = self.run.share_wait(failure).await?;
                 Ok(self.run.outcome_of(failure, action).knowing(self.facts.document()))
             }
             Err(stop) => Err(stop),

@@ -10,7 +10,7 @@ use crate::ports::MergeOptions;
 use collie_core::error::{Class, Failure};
 use collie_core::id::Sha;
 use collie_core::item::{BlockedReason, Dimension, ResultKind};
-use collie_core::mr::events::{FailedJob, failed_jobs};
+use collie_core::mr::events::{FailedJob, failed_jobs, have_failed};
 use collie_core::mr::facts::{BLOCKERS_KEPT, Blocker, PipelineRef, Rebuilds};
 use collie_core::mr::gate::{self, Conditions, Gate};
 use collie_core::mr::ownership::Ownership;
@@ -137,10 +137,9 @@ impl Work<'_, '_> {
         }
         let blockers = self.gate(mr).await?.0.blockers().to_vec();
         self.keep_blockers(blockers);
-        let detail = serde_json::json!({ "why": "jobs have failed", "jobs": failed });
         Ok(Some(
             Outcome::progress(format!("pipeline {id} has failed"))
-                .with(dims::ci_retry(), Dimension { detail: Some(detail), ..Dimension::needed() })
+                .with(dims::ci_retry(), have_failed(&failed))
                 .with(dims::reconcile(), self.in_half_an_hour()),
         ))
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use collie_core::error::Failure;
-use collie_core::id::{MrIid, NoteId, PipelineId, ProjectId, Sha};
+use collie_core::id::{JobId, MrIid, NoteId, PipelineId, ProjectId, Sha};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note, TreeEntry};
 use collie_core::policy::{FileActions, Inspected};
@@ -87,6 +87,24 @@ pub struct MergeOptions {
     pub remove_source_branch: bool,
 }
 
+/// What became of asking for another try of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobRetry {
+    /// A new try was made.
+    Made(JobId),
+    /// The job is not retryable: it was retried before, or GitLab never retries it.
+    NotRetryable(String),
+}
+
+/// The end of a job's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceTail {
+    /// The bytes, as the runner wrote them.
+    pub bytes: Vec<u8>,
+    /// Whether there was more before them.
+    pub is_cut: bool,
+}
+
 /// GitLab. Reads that find nothing answer none; every other failure is classified.
 #[async_trait]
 pub trait Forge: Send + Sync {
@@ -146,4 +164,13 @@ pub trait Forge: Send + Sync {
 
     /// `GET …/pipelines/:id/jobs`, newest tries only, all pages.
     async fn jobs(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure>;
+
+    /// `GET …/pipelines/:id/jobs?include_retried=true`: every try of every job, all pages.
+    async fn jobs_with_retried(&self, project: &ProjectRef, pipeline: PipelineId) -> Result<Vec<Job>, Failure>;
+
+    /// `POST …/jobs/:id/retry`. GitLab takes a second retry of the same try for refused.
+    async fn retry_job(&self, project: &ProjectRef, job: JobId) -> Result<JobRetry, Failure>;
+
+    /// `GET …/jobs/:id/trace`: the last bytes of a job's log, never more; none where there is no such job any more.
+    async fn trace_tail(&self, project: &ProjectRef, job: JobId, max_bytes: usize) -> Result<Option<TraceTail>, Failure>;
 }

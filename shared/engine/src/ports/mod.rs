@@ -8,6 +8,6 @@ mod wakes;
 
 pub use archive::{Archive, Stored};
 pub use clock::{Clock, Ids};
-pub use forge::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Tree};
+pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
 pub use wakes::Wakes;

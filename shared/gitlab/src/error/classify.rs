@@ -4,7 +4,7 @@
 //! 2. 400: for commits by their text; a source branch that GitLab does not see yet; a commit that vanished; else refused.
 //! 3. 401: the merge call says so where the user may not merge; anywhere else, and where the body speaks of the token,
 //!    the credential is bad.
-//! 4. 403: protected branch on a commit, an instance that takes no writes, else the credential.
+//! 4. 403: protected branch on a commit, an instance that takes no writes, a job that is not retried, else the credential.
 //! 5. 404: of the project the credential, else gone; without a body of the API's own it is not GitLab's word.
 //! 6. 405, 406, 422: a merge that cannot be made; else what the call makes of it.
 //! 7. 409: another head, another merge request, or a lock.
@@ -32,12 +32,13 @@ const AUTH: Verdict = (Class::Unauthorized, codes::FORGE_AUTH);
 const GONE: Verdict = (Class::Gone, codes::FORGE_GONE);
 const REDIRECTED: Verdict = (Class::Rejected, codes::REDIRECTED);
 const MR_REFUSED: Verdict = (Class::Rejected, codes::MR_REFUSED);
+const NOT_RETRYABLE: Verdict = (Class::Conflict, codes::JOB_NOT_RETRYABLE);
 const BUSY: Verdict = (Class::Transient { answered: true }, codes::FORGE_BUSY);
 
 /// What a refused call means.
 pub(crate) fn classify(call: Call, status: u16, body: &ErrorBody, headers: &HeaderMap, now: Timestamp) -> Failure {
     let (class, code) = match status {
-        429 => (Class::Throttled { until: throttled_until(headers, now) }, codes::FORGE_THROTTLED),
+        429 => throttled(headers, now),
         _ => verdict(call, status, body),
     };
     Failure::new(class, code, format!("{call} answered {status}: {}", body.text))
@@ -84,6 +85,9 @@ fn forbidden(call: Call, body: &ErrorBody) -> Verdict {
     if call.is_write() && (says("read-only instance") || says("maintenance mode")) {
         return (Class::Transient { answered: false }, codes::FORGE_READ_ONLY);
     }
+    if call == Call::RetryJob && body.origin == Origin::Application {
+        return NOT_RETRYABLE;
+    }
     AUTH
 }
 
@@ -108,6 +112,7 @@ fn not_allowed(call: Call, body: &ErrorBody) -> Verdict {
 fn unprocessable(call: Call) -> Verdict {
     match call {
         Call::Merge => (Class::Conflict, codes::NOT_MERGEABLE),
+        Call::RetryJob => NOT_RETRYABLE,
         Call::OpenMergeRequest | Call::EditMergeRequest => MR_REFUSED,
         _ if call.is_write() => REFUSED,
         _ => BUG,
@@ -132,12 +137,19 @@ fn unavailable(call: Call) -> Verdict {
     }
 }
 
-/// `Retry-After`, else `RateLimit-Reset`, else a minute; at least a second and at most an hour.
-fn throttled_until(headers: &HeaderMap, now: Timestamp) -> Timestamp {
+fn throttled(headers: &HeaderMap, now: Timestamp) -> Verdict {
+    match named_wait(headers, now) {
+        Some(wait) => (Class::Throttled { until: now.after(wait) }, codes::FORGE_THROTTLED),
+        None => (Class::Throttled { until: now.after(DEFAULT_WAIT) }, codes::FORGE_THROTTLED_UNTIMED),
+    }
+}
+
+/// `Retry-After`, else `RateLimit-Reset`; at least a second and at most an hour.
+fn named_wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let reset = || number("ratelimit-reset").map(|at| Timestamp::from_millis(at.saturating_mul(1000)).since(now));
-    let wait = number(RETRY_AFTER.as_str()).map(Duration::from_secs).or_else(reset).unwrap_or(DEFAULT_WAIT);
-    now.after(wait.clamp(LEAST_WAIT, LONGEST_WAIT))
+    let wait = number(RETRY_AFTER.as_str()).map(Duration::from_secs).or_else(reset);
+    wait.map(|wait| wait.clamp(LEAST_WAIT, LONGEST_WAIT))
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ codes! {
     FORGE_READ_ONLY = "forge_read_only";
     /// Too many requests.
     FORGE_THROTTLED = "forge_throttled";
+    /// Too many requests, and no word on how long to wait.
+    FORGE_THROTTLED_UNTIMED = "forge_throttled_untimed";
     /// The credential does not work, or not for this.
     FORGE_AUTH = "forge_auth";
     /// The credential's user may not merge this.
@@ -72,6 +74,8 @@ codes! {
     NOT_MERGEABLE = "not_mergeable";
     /// The head is not the commit that was to be merged.
     HEAD_MOVED = "head_moved";
+    /// The job was retried before, or is not retried at all; an answer of the port, not a failure of it.
+    JOB_NOT_RETRYABLE = "job_not_retryable";
     /// The note held nothing but quick actions.
     NOTE_NOT_MADE = "note_not_made";
 }

@@ -4,12 +4,12 @@ use super::NOW;
 use async_trait::async_trait;
 use collie_auth::{AuthError, Authenticator};
 use collie_core::error::Failure;
-use collie_core::id::{ItemId, MrIid, NoteId, PipelineId, Sha, Token};
+use collie_core::id::{ItemId, JobId, MrIid, NoteId, PipelineId, Sha, Token};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
-use collie_engine::ports::{Archive, Clock, Forge, Ids, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, Tree, Wakes};
+use collie_engine::ports::{Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, TraceTail, Tree, Wakes};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -168,6 +168,15 @@ impl Forge for NoForge {
         never()
     }
     async fn jobs(&self, _: &ProjectRef, _: PipelineId) -> Result<Vec<Job>, Failure> {
+        never()
+    }
+    async fn jobs_with_retried(&self, _: &ProjectRef, _: PipelineId) -> Result<Vec<Job>, Failure> {
+        never()
+    }
+    async fn retry_job(&self, _: &ProjectRef, _: JobId) -> Result<JobRetry, Failure> {
+        never()
+    }
+    async fn trace_tail(&self, _: &ProjectRef, _: JobId, _: usize) -> Result<Option<TraceTail>, Failure> {
         never()
     }
 }

@@ -153,6 +153,7 @@ fn settings() -> Settings {
         at: ProjectRef { host: HOST.into(), id: ProjectId(id) },
         rules: ProjectRules::default(),
         policy: Policy::default(),
+        ci_retry: collie_core::ci::RetryRules::default(),
     };
     Settings { projects: vec![project("group/app", 4711), project("group/other", 4712)], handled_types: vec!["mr".into()], max_attempts: 5 }
 }

@@ -273,3 +273,20 @@ fn the_phase_of_an_active_item_survives_every_merge_and_close_hook() {
         assert_eq!(receive(&sample::built(), [mr(action, DANA)]).phase, Phase::Active);
     }
 }
+
+#[test]
+fn failed_jobs_are_recorded_as_far_as_there_is_room_and_what_was_found_out_about_them_stays() {
+    let long = |id| FailedJob { name: "ü".repeat(80), ..failed_job(id) };
+    let jobs: Vec<_> = (1..=50).map(long).collect();
+    let detail = have_failed(&jobs).detail.unwrap();
+    let kept = detail["jobs"].as_array().unwrap().len();
+    assert!((5..50).contains(&kept) && detail.to_string().len() <= MAX_RECORD_BYTES + 64, "{kept}");
+    let judged = serde_json::json!({"runner-gone": [1]});
+    let mut item = sample::built();
+    let known = serde_json::json!({"why": "retry delay", "jobs": [failed_job(1)], "judged": judged});
+    item.dims.insert(dims::ci_retry(), Dimension { detail: Some(known), ..Dimension::deferred(NOW, "x") });
+    record_job(&mut item, failed_job(2));
+    assert_eq!(failed_jobs(&item).len(), 2);
+    let recorded = item.dimension(&dims::ci_retry());
+    assert_eq!((recorded.is_actionable(NOW), &recorded.detail.unwrap()["judged"]), (true, &judged));
+}
