@@ -1,6 +1,7 @@
 //! The rounds of one run.
 
 use super::lease::Lease;
+use super::shipping::DecisionEntry;
 use super::{START_BEFORE, START_WITHIN, WRITE_TIMEOUT, Worker};
 use crate::cost::Meter;
 use crate::item_type::ItemType;
@@ -62,6 +63,8 @@ pub struct Run<'e> {
     started: Timestamp,
     pub(super) steps: Vec<Step>,
     pub(super) shipped: BTreeSet<String>,
+    pub(super) decisions: Vec<DecisionEntry>,
+    decided: usize,
 }
 
 /// Whether the run goes on.
@@ -73,8 +76,8 @@ pub(super) enum Flow {
 impl<'e> Run<'e> {
     pub(super) fn new(engine: &'e Engine, row: Item, worker: &'e Worker, meter: Meter, started: Timestamp) -> Self {
         let lease = Arc::new(Lease::new(row.lease_epoch, row.leased_until.unwrap_or(started)));
-        let (steps, shipped) = (Vec::new(), BTreeSet::new());
-        Self { engine, work: row.clone(), row, lease, worker, meter, started, steps, shipped }
+        let (steps, shipped, decisions) = (Vec::new(), BTreeSet::new(), Vec::new());
+        Self { engine, work: row.clone(), row, lease, worker, meter, started, steps, shipped, decisions, decided: 0 }
     }
 
     /// The item as this round sees it, events applied.
@@ -163,7 +166,12 @@ impl<'e> Run<'e> {
             return self.give_up(Failure::rejected("worker_died", "three runs over this item died without progress")).await;
         }
         self.work = if self.row.is_active() { self.item_type()?.apply_inbox(&self.row)? } else { self.row.clone() };
-        let decision = self.item_type()?.decide(&self.work, self.now())?;
+        let now = self.now();
+        let decision = self.item_type()?.decide(&self.work, now)?;
+        if decision.next != Next::Rest {
+            self.decisions.push(DecisionEntry::of(&self.work, &decision, self.decided, now));
+            self.decided += 1;
+        }
         match decision.next {
             Next::Act(action) if self.may_start() => {
                 let calls = self.meter.gitlab_calls();
@@ -211,7 +219,7 @@ impl<'e> Run<'e> {
         match done.unwrap_or_else(|| Err(Stop::Failed(nobody()))) {
             Ok(outcome) => Ok(outcome),
             Err(Stop::Failed(failure)) => {
-                self.share_wait(&failure).await?;
+                let failure = self.share_wait(failure).await?;
                 Ok(self.outcome_of(failure, action))
             }
             Err(stop) => Err(stop),
@@ -230,12 +238,14 @@ impl<'e> Run<'e> {
         self.engine.throttle.wait(self.engine.ports.items.as_ref(), host, self.now()).await.map_err(Stop::Store)
     }
 
-    /// Tells all functions to leave a host alone that asked for it.
-    pub(crate) async fn share_wait(&self, failure: &Failure) -> Result<(), Stop> {
-        let Class::Throttled { until } = failure.class else { return Ok(()) };
+    /// Tells all functions to leave a host alone that asked for it, for longer where it asked before.
+    pub(crate) async fn share_wait(&self, failure: Failure) -> Result<Failure, Stop> {
+        let failure = outcome::lengthened(failure, &self.work, self.now());
+        let Class::Throttled { until } = failure.class else { return Ok(failure) };
         let wait = HostWait { until, reason: failure.message.clone() };
         let items = self.engine.ports.items.as_ref();
-        self.engine.throttle.set(items, &self.row.branch.host, wait, self.now()).await.map_err(Stop::Store)
+        self.engine.throttle.set(items, &self.row.branch.host, wait, self.now()).await.map_err(Stop::Store)?;
+        Ok(failure)
     }
 
     /// Ends the item with a failure that no action can answer for.

@@ -1,21 +1,79 @@
-//! Shipping audit entries from the row's outbox to the archive (INV-8): at least once, one gzip NDJSON object per batch.
+//! Shipping audit entries to the archive (INV-8): at least once, one gzip NDJSON object per batch.
+//!
+//! Changes come from the row's outbox, where they travelled with the change itself. Decisions are the run's own: each holds the
+//! snapshot it was made on, so that it can be made again; one that a crash loses changed nothing.
 
 use super::run::Run;
-use collie_core::item::AuditEntry;
+use collie_core::decision::{Decision, Next, Rule};
+use collie_core::error::Failure;
+use collie_core::files::sha256_hex;
+use collie_core::item::{AuditEntry, Item, Trigger};
+use collie_core::time::Timestamp;
+use serde::Serialize;
 use std::io::Write as _;
 
+/// An entry as the archive holds it: with the item it is about.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    entry: &'a AuditEntry,
+    item_id: &'a str,
+    item_type: &'a str,
+}
+
+/// A decision that can be made again: `decide(snapshot, ts)` gives `next` and `report`.
+#[derive(Debug, Serialize)]
+pub(super) struct DecisionEntry {
+    id: String,
+    ts: Timestamp,
+    event_type: &'static str,
+    actor: &'static str,
+    item_id: String,
+    item_type: String,
+    trigger: Trigger,
+    next: Next,
+    report: Vec<Rule>,
+    snapshot_hash: String,
+    snapshot: Item,
+}
+
+impl DecisionEntry {
+    /// The entry of the `nth` decision of a run.
+    pub(super) fn of(item: &Item, decision: &Decision, nth: usize, at: Timestamp) -> Self {
+        let action = match &decision.next {
+            Next::Act(action) => Some(action.0.to_owned()),
+            Next::Wait { .. } | Next::Rest => None,
+        };
+        Self {
+            id: format!("{}/run/{}/decision/{nth}", item.id, item.lease_epoch),
+            ts: at,
+            event_type: "decision",
+            actor: "system",
+            item_id: item.id.to_string(),
+            item_type: item.item_type.clone(),
+            trigger: Trigger { source: "decider".into(), action, reason: None, error: None },
+            next: decision.next.clone(),
+            report: decision.report.clone(),
+            snapshot_hash: sha256_hex(&serde_json::to_vec(item).unwrap_or_default()),
+            snapshot: item.clone(),
+        }
+    }
+}
+
 impl Run<'_> {
-    /// Ships what the outbox holds; false where some entries are not known to be shipped. Never fails the run.
+    /// Ships what the outbox holds, with the run's decisions so far; false where some entries are not known to be shipped. Never
+    /// fails the run.
     pub(super) async fn ship(&mut self) -> bool {
         let pending: Vec<_> = self.row.outbox.iter().filter(|e| !self.shipped.contains(&e.id)).cloned().collect();
         let Some(last) = pending.last() else { return true };
-        let stored = match ndjson_gz(&pending) {
+        let stored = match self.object_of(&pending) {
             Ok(object) => self.engine.ports.archive.put_new(&object_key(last), object).await.map(|_| ()),
-            Err(error) => Err(collie_core::error::Failure::bug(error.to_string())),
+            Err(error) => Err(Failure::bug(error.to_string())),
         };
         match stored {
             Ok(()) => {
                 self.shipped.extend(pending.into_iter().map(|e| e.id));
+                self.decisions.clear();
                 true
             }
             Err(failure) => {
@@ -23,6 +81,18 @@ impl Run<'_> {
                 false
             }
         }
+    }
+
+    fn object_of(&self, pending: &[AuditEntry]) -> std::io::Result<Vec<u8>> {
+        let (item_id, item_type) = (self.row.id.as_str(), self.row.item_type.as_str());
+        let mut lines = Vec::new();
+        for entry in pending {
+            lines.push(serde_json::to_vec(&Line { entry, item_id, item_type })?);
+        }
+        for decision in &self.decisions {
+            lines.push(serde_json::to_vec(decision)?);
+        }
+        ndjson_gz(&lines)
     }
 }
 
@@ -32,10 +102,10 @@ fn object_key(last: &AuditEntry) -> String {
     format!("{minute}/{}.ndjson.gz", last.id.replace('/', "-"))
 }
 
-fn ndjson_gz(entries: &[AuditEntry]) -> std::io::Result<Vec<u8>> {
+fn ndjson_gz(lines: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    for entry in entries {
-        serde_json::to_writer(&mut gz, entry)?;
+    for line in lines {
+        gz.write_all(line)?;
         gz.write_all(b"\n")?;
     }
     gz.finish()
