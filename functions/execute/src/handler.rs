@@ -57,7 +57,9 @@ mod tests {
         let read = item_id(r#"{"item_id":"0197c0de-0000-7000-8000-000000000001"}"#);
         assert_eq!(read, Ok(ItemId::new("0197c0de-0000-7000-8000-000000000001")));
         let long = format!(r#"{{"item_id":"{}"}}"#, "a".repeat(37));
-        for body in ["", "not json", "{}", "[]", r#"{"item_id":""}"#, r#"{"item_id":7}"#, r#"{"item_id":"a#b"}"#, r#"{"item_id":"a","x":1}"#, &long] {
+        for body in
+            ["", "not json", "{}", "[]", r#"{"item_id":""}"#, r#"{"item_id":7}"#, r#"{"item_id":"a#b"}"#, r#"{"item_id":"a","x":1}"#, &long]
+        {
             assert_eq!(item_id(body).map_err(|failure| failure.code), Err("malformed_wake"), "{body}");
         }
     }

@@ -23,21 +23,22 @@ struct Hook {
 
 #[derive(Deserialize)]
 struct Project {
-    web_url: Url,
+    web_url: String,
 }
 
 impl Hosts {
     /// The connections of a configuration.
     pub(crate) fn of(configuration: &Configuration) -> Self {
-        let known = configuration.connections.iter().filter_map(|(slug, connection)| {
-            Some(Known { slug: slug.clone(), host: connection.host()?, url: connection.url.clone()? })
-        });
+        let known = configuration
+            .connections
+            .iter()
+            .filter_map(|(slug, connection)| Some(Known { slug: slug.clone(), host: connection.host()?, url: connection.url.clone()? }));
         Self(known.collect())
     }
 
     /// The host of the connection that a hook's project belongs to.
     pub(crate) fn of_hook(&self, body: &str) -> Option<&str> {
-        let url = serde_json::from_str::<Hook>(body).ok()?.project.web_url;
+        let url = Url::parse(&serde_json::from_str::<Hook>(body).ok()?.project.web_url).ok()?;
         self.0.iter().find(|known| known.has(&url)).map(|known| known.host.as_str())
     }
 

@@ -5,7 +5,7 @@ use lambda_runtime::Context;
 use std::time::Duration;
 
 /// What is left between the end of the work and the end of the process's time: for the answer to get out.
-pub const STOP_BEFORE: Duration = Duration::from_secs(2);
+pub(crate) const STOP_BEFORE: Duration = Duration::from_secs(2);
 
 /// One invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -59,7 +59,11 @@ impl Running {
 }
 
 fn not_ended(error: &JoinError) -> Failure {
-    if error.is_panic() { Failure::bug("the job panicked") } else { Failure::new(OUT_OF_TIME, "out_of_time", "the job was aborted: time was up") }
+    if error.is_panic() {
+        Failure::bug("the job panicked")
+    } else {
+        Failure::new(OUT_OF_TIME, "out_of_time", "the job was aborted: time was up")
+    }
 }
 
 /// What an aborted job did is not known.

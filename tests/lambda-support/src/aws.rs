@@ -1,0 +1,146 @@
+//! As much of SQS, S3 and Secrets Manager as the functions use, on one address.
+
+use crate::serve;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// A message that was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// Its body.
+    pub body: Value,
+    /// Its delay.
+    pub delay_seconds: i64,
+}
+
+/// An object that was put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Its `Content-Type`.
+    pub content_type: String,
+    /// Its `Content-Encoding`.
+    pub content_encoding: String,
+}
+
+#[derive(Default)]
+struct Held {
+    sent: Vec<Sent>,
+    waiting: usize,
+    objects: BTreeMap<String, Object>,
+    secrets: BTreeMap<String, String>,
+}
+
+type Shared = Arc<Mutex<Held>>;
+
+/// The running stub.
+#[derive(Clone)]
+pub struct Aws {
+    /// Where it is.
+    pub endpoint: String,
+    held: Shared,
+}
+
+impl Aws {
+    /// Starts it, with these secrets.
+    pub async fn start(secrets: &[(&str, &str)]) -> Self {
+        let secrets = secrets.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let held: Shared = Arc::new(Mutex::new(Held { secrets, ..Held::default() }));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&held));
+        Self { endpoint: format!("http://{}", serve(router).await), held }
+    }
+
+    /// Takes the messages that were sent so far.
+    pub fn take_sent(&self) -> Vec<Sent> {
+        std::mem::take(&mut self.held.lock().unwrap().sent)
+    }
+
+    /// The ids of the items that were rung for so far, sorted; takes the messages.
+    pub fn take_rung(&self) -> Vec<String> {
+        let mut ids: Vec<_> = self.take_sent().iter().map(|sent| sent.body["item_id"].as_str().expect("an id").to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Says how many messages SQS counts in the queue.
+    pub fn set_waiting(&self, waiting: usize) {
+        self.held.lock().unwrap().waiting = waiting;
+    }
+
+    /// All objects, by `/bucket/key`.
+    pub fn objects(&self) -> BTreeMap<String, Object> {
+        self.held.lock().unwrap().objects.clone()
+    }
+}
+
+async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let mut held = shared.lock().unwrap();
+    match header(&headers, "x-amz-target").rsplit_once('.') {
+        Some((_, operation)) => held.call(operation, &serde_json::from_slice(&body).expect("JSON")),
+        None if method == Method::PUT => held.put(uri.path(), &headers, &body),
+        None if method == Method::GET => held.get(uri.path()),
+        None => StatusCode::NOT_IMPLEMENTED.into_response(),
+    }
+}
+
+impl Held {
+    fn call(&mut self, operation: &str, input: &Value) -> Response {
+        match operation {
+            "SendMessage" => self.send(input),
+            "GetQueueAttributes" => done(&json!({"Attributes": {"ApproximateNumberOfMessages": self.waiting.to_string()}})),
+            "GetSecretValue" => self.secret(input["SecretId"].as_str().unwrap_or_default()),
+            _ => StatusCode::NOT_IMPLEMENTED.into_response(),
+        }
+    }
+
+    fn send(&mut self, input: &Value) -> Response {
+        let body = serde_json::from_str(input["MessageBody"].as_str().expect("a body")).expect("JSON");
+        self.sent.push(Sent { body, delay_seconds: input["DelaySeconds"].as_i64().unwrap_or(0) });
+        done(&json!({"MessageId": format!("sent-{}", self.sent.len()), "MD5OfMessageBody": "0"}))
+    }
+
+    fn secret(&self, id: &str) -> Response {
+        match self.secrets.get(id) {
+            Some(text) => done(&json!({"Name": id, "SecretString": text})),
+            None => (StatusCode::BAD_REQUEST, json!({"__type": "ResourceNotFoundException", "message": "no such secret"}).to_string())
+                .into_response(),
+        }
+    }
+
+    fn put(&mut self, path: &str, headers: &HeaderMap, body: &Bytes) -> Response {
+        if self.objects.contains_key(path) && header(headers, "if-none-match") == "*" {
+            return refused(StatusCode::PRECONDITION_FAILED, "PreconditionFailed");
+        }
+        let (content_type, content_encoding) = (header(headers, "content-type"), header(headers, "content-encoding"));
+        let object = Object { bytes: body.to_vec(), content_type, content_encoding };
+        self.objects.insert(path.to_owned(), object);
+        StatusCode::OK.into_response()
+    }
+
+    fn get(&self, path: &str) -> Response {
+        match self.objects.get(path) {
+            Some(object) => object.bytes.clone().into_response(),
+            None => refused(StatusCode::NOT_FOUND, "NoSuchKey"),
+        }
+    }
+}
+
+fn header(headers: &HeaderMap, name: &str) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn done(answer: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/x-amz-json-1.0")], answer.to_string()).into_response()
+}
+
+fn refused(status: StatusCode, code: &str) -> Response {
+    (status, format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code><Message>{code}</Message></Error>"))
+        .into_response()
+}

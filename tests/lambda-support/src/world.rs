@@ -1,0 +1,194 @@
+//! Everything around a function: Lambda, the table, AWS, GitLab, and callers.
+
+use crate::aws::Aws;
+use crate::function::Function;
+use crate::runtime::RuntimeApi;
+use crate::table::{TABLE, Table};
+use collie_auth::local::LocalIssuer;
+use collie_aws::{Access, Buckets, Clients, Endpoints, Keys, S3Archive, SqsWakes};
+use collie_config::Configuration;
+use collie_core::files::{FileAction, Verb};
+use collie_core::id::ItemId;
+use collie_core::item::Item;
+use collie_core::mr::wanted::Wanted;
+use collie_engine::access::Caller;
+use collie_engine::ports::{Clock as _, Items as _};
+use collie_engine::submit::Submission;
+use collie_engine::{Engine, Ports};
+use collie_shell::Forgeless;
+use collie_system::{RandomIds, SystemClock};
+use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Sim, Timing};
+use secrecy::{ExposeSecret as _, SecretString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+/// Who submits.
+pub const BOT: &str = "deps-bot";
+const QUEUE: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-wakes";
+const SECRET_KEY: &str = "canary-secret-access-key";
+const HOOK_SECRET: &str = "canary-hook-secret";
+
+/// The surroundings of functions.
+pub struct World {
+    /// Lambda.
+    pub runtime: RuntimeApi,
+    /// SQS, S3 and Secrets Manager.
+    pub aws: Aws,
+    /// The table.
+    pub table: Table,
+    /// GitLab.
+    pub sim: Sim,
+    gitlab: String,
+    issuer: LocalIssuer,
+    directory: TempDir,
+    functions: AtomicUsize,
+}
+
+impl World {
+    /// The demonstration project on a GitLab of its own, an empty table, an empty queue.
+    pub async fn start() -> Self {
+        let sim = Sim::demo(Clock::Wall);
+        sim.set_timing(|timing| *timing = Timing { job_run_ms: 600_000, ..Timing::quick() });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let gitlab = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(sim.clone().serve(listener));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("collie.yaml"), configuration(&gitlab)).unwrap();
+        let issuer = LocalIssuer::open(&directory.path().join("issuer")).unwrap();
+        let aws = Aws::start(&[("collie/gitlab/main", DEMO_BOT_TOKEN), ("collie/gitlab/main-hook", HOOK_SECRET)]).await;
+        let (runtime, table, functions) = (RuntimeApi::start().await, Table::start().await, AtomicUsize::new(0));
+        Self { runtime, aws, table, sim, gitlab, issuer, directory, functions }
+    }
+
+    /// Starts a bootstrap.
+    pub fn function(&self, program: &str) -> Function {
+        self.function_with(program, &[])
+    }
+
+    /// Starts a bootstrap with more variables.
+    pub fn function_with(&self, program: &str, more: &[(&'static str, &str)]) -> Function {
+        let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Function::start(program, self.variables().into_iter().chain(more).collect(), self.new_log())
+    }
+
+    /// Starts a bootstrap that was told nothing but what Lambda says.
+    pub fn untold_function(&self, program: &str) -> Function {
+        let of_lambda = self.variables().into_iter().filter(|(name, _)| name.starts_with("AWS_LAMBDA")).collect();
+        Function::start(program, of_lambda, self.new_log())
+    }
+
+    fn new_log(&self) -> PathBuf {
+        self.directory.path().join(format!("function-{}.log", self.functions.fetch_add(1, Ordering::SeqCst)))
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let file = |name: &str| self.directory.path().join(name).display().to_string();
+        vec![
+            ("AWS_LAMBDA_RUNTIME_API", self.runtime.address.clone()),
+            ("AWS_LAMBDA_FUNCTION_NAME", "collie".into()),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST".into()),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512".into()),
+            ("AWS_REGION", "eu-central-1".into()),
+            ("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE".into()),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.into()),
+            ("AWS_ENDPOINT_URL", self.aws.endpoint.clone()),
+            ("AWS_ENDPOINT_URL_DYNAMODB", self.table.endpoint.clone()),
+            ("COLLIE_TABLE", TABLE.into()),
+            ("COLLIE_WAKE_QUEUE_URL", QUEUE.into()),
+            ("COLLIE_CONTENT_BUCKET", "content-bucket".into()),
+            ("COLLIE_AUDIT_BUCKET", "audit-bucket".into()),
+            ("COLLIE_CONFIG_FILE", file("collie.yaml")),
+            ("COLLIE_ISSUER_DIR", file("issuer")),
+        ]
+    }
+
+    /// GitLab's host, as rows have it.
+    pub fn host(&self) -> &str {
+        self.gitlab.trim_start_matches("http://")
+    }
+
+    /// Where GitLab is.
+    pub fn gitlab(&self) -> &str {
+        &self.gitlab
+    }
+
+    /// A token of the local issuer.
+    pub fn token(&self) -> String {
+        let token = self.issuer.token(BOT, false, Duration::from_secs(600), SystemClock.now()).unwrap();
+        token.expose_secret().to_owned()
+    }
+
+    /// Submits a change on a branch, as the API would, and forgets that it was rung for.
+    pub async fn submit(&self, branch: &str) -> ItemId {
+        let caller = Caller { identity: format!("local|{BOT}"), admin: false };
+        let submitted = self.engine().submit(&caller, &submission(branch)).await.unwrap();
+        self.aws.take_sent();
+        submitted.item.id
+    }
+
+    /// An item's row.
+    pub async fn item(&self, id: &ItemId) -> Item {
+        self.table.items.item(id).await.unwrap().expect("there is such an item")
+    }
+
+    /// Fails where a secret shows in the text.
+    pub fn assert_no_secret(&self, text: &str) {
+        for secret in [SECRET_KEY, HOOK_SECRET, DEMO_BOT_TOKEN] {
+            assert!(!text.contains(secret), "a secret shows");
+        }
+    }
+
+    /// The use cases over the same table, queue and buckets.
+    fn engine(&self) -> Engine {
+        let clients = Arc::new(Clients::new(self.access()));
+        let buckets = Buckets { content: "content-bucket".into(), audit: "audit-bucket".into() };
+        let ports = Ports {
+            items: Arc::new(self.table.items.clone()),
+            forge: Arc::new(Forgeless),
+            archive: Arc::new(S3Archive::new(Arc::clone(&clients), buckets)),
+            wakes: Arc::new(SqsWakes::new(clients, QUEUE.into())),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+        };
+        let settings = Configuration::parse(&configuration(&self.gitlab)).unwrap().settings().unwrap();
+        Engine::new(ports, Arc::new(settings))
+    }
+
+    fn access(&self) -> Access {
+        let keys = Keys { id: "AKIAEXAMPLE".into(), secret: SecretString::from(SECRET_KEY), session: None };
+        let endpoint = Some(self.aws.endpoint.clone());
+        let endpoints = Endpoints { dynamodb: None, sqs: endpoint.clone(), s3: endpoint.clone(), secrets_manager: endpoint };
+        Access { region: "eu-central-1".into(), keys, endpoints }
+    }
+}
+
+fn configuration(gitlab: &str) -> String {
+    format!(
+        "connections: {{main: {{url: '{gitlab}', token: 'secret:gitlab/main', hook_secret: 'secret:gitlab/main-hook'}}}}\n\
+         projects: [{{path: {DEMO_PROJECT_PATH}, id: {DEMO_PROJECT_ID}}}]\n"
+    )
+}
+
+/// A change that everything allows.
+#[must_use]
+pub fn submission(branch: &str) -> Submission {
+    let content = Some(format!("Hello from {branch}.\n").into_bytes());
+    let file_path = format!("docs/{}.md", branch.replace('/', "-"));
+    let action = FileAction { verb: Verb::Create, file_path, previous_path: None, content, execute_filemode: None, expect: None };
+    Submission {
+        item_type: "mr".into(),
+        project: DEMO_PROJECT_PATH.into(),
+        source_branch: branch.into(),
+        target_branch: "main".into(),
+        title: format!("Greet from {branch}"),
+        description: String::new(),
+        labels: Vec::new(),
+        commit_message: None,
+        wanted: Wanted { auto_merge: true, ..Wanted::default() },
+        file_actions: vec![action],
+    }
+}
