@@ -122,8 +122,7 @@ impl Work<'_, '_> {
     /// The same pipeline goes on, and may fail once more: its failed jobs are then to be listed again, whether or not a look in
     /// between saw it run.
     fn expect_pipeline_to_run(&mut self, pipeline: &Pipeline) {
-        self.facts.pipeline =
-            Some(PipelineRef { id: pipeline.id, status: "running".into(), sha: pipeline.sha.clone(), listed: false });
+        self.facts.pipeline = Some(PipelineRef { id: pipeline.id, status: "running".into(), sha: pipeline.sha.clone(), listed: false });
     }
 }
 

@@ -68,7 +68,8 @@ fn a_job_that_no_rule_names_rests_and_one_that_only_its_log_tells_is_to_be_read(
 fn what_was_found_out_is_remembered_by_the_row_and_not_asked_again() {
     let tries: Vec<_> = (1..=5).map(|id| job(id, &format!("unit {id}"), "failed", "script_failure", 100)).collect();
     let mut judged = Judged::default();
-    let found = [Judgement::Rule("clone".into()), Judgement::NoRule, Judgement::Refused, Judgement::Rule("gone".into()), Judgement::Undecided];
+    let found =
+        [Judgement::Rule("clone".into()), Judgement::NoRule, Judgement::Refused, Judgement::Rule("gone".into()), Judgement::Undecided];
     for (id, judgement) in (1..).zip(found) {
         judged.note(JobId(id), judgement);
     }
@@ -120,12 +121,8 @@ fn a_row_records_as_many_jobs_as_fit_and_remembers_all() {
 }
 
 fn mr(pipeline: Option<(&str, &str)>) -> MergeRequest {
-    let pipeline = pipeline.map(|(git_ref, sha)| Pipeline {
-        id: PipelineId(7),
-        git_ref: git_ref.into(),
-        sha: Sha::new(sha),
-        status: "failed".into(),
-    });
+    let pipeline =
+        pipeline.map(|(git_ref, sha)| Pipeline { id: PipelineId(7), git_ref: git_ref.into(), sha: Sha::new(sha), status: "failed".into() });
     MergeRequest { head_pipeline: pipeline, ..sample::merge_request() }
 }
 
