@@ -12,6 +12,10 @@ use std::time::Duration;
 pub const MAX_OUTAGE: Duration = Duration::from_secs(24 * 3600);
 /// How long an item that is blocked, or has nothing else to do, waits before it is reconciled.
 pub const RECHECK: Duration = Duration::from_secs(30 * 60);
+/// Over how long those who wait for the same host come back.
+const THROTTLE_SPREAD: Duration = Duration::from_secs(10);
+/// The longest wait for a host that says "slow down" and not for how long.
+const LONGEST_THROTTLE: Duration = Duration::from_secs(3600);
 const BACKOFF_BASE: Duration = Duration::from_secs(5);
 const BACKOFF_CAP: Duration = Duration::from_secs(600);
 
@@ -193,7 +197,7 @@ pub fn of_failure(failure: Failure, item: &Item, dimension: &DimensionKey, max_a
             Outcome { effort: Effort::Waited(failure), ..outcome }.with(key, dim).blocking(Block::Set(BlockedReason::Auth, detail))
         }
         Class::Throttled { until } => {
-            let (key, dim) = defer(until, "GitLab asked to slow down");
+            let (key, dim) = defer(until.after(THROTTLE_SPREAD.mul_f64(jitter.clamp(0.0, 1.0))), "GitLab asked to slow down");
             Outcome { effort: Effort::Waited(failure), ..outcome }.with(key, dim)
         }
         Class::Transient { answered: false } | Class::Indeterminate => {
@@ -217,6 +221,19 @@ pub fn of_failure(failure: Failure, item: &Item, dimension: &DimensionKey, max_a
             Outcome { effort: Effort::Attempt(failure), ..outcome }.with(key, dim)
         }
     }
+}
+
+/// The code of a refusal that says "slow down" and not for how long.
+pub const THROTTLED_UNTIMED: &str = "forge_throttled_untimed";
+
+/// The same failure, with a longer wait where the host refuses again and does not say for how long: twice the time since the last
+/// refusal, at most an hour, so that limits with windows of ten minutes are outlasted.
+#[must_use]
+pub fn lengthened(failure: Failure, item: &Item, now: Timestamp) -> Failure {
+    let (Class::Throttled { until }, THROTTLED_UNTIMED) = (failure.class, failure.code) else { return failure };
+    let Some(last) = item.last_error.as_ref().filter(|last| last.code == THROTTLED_UNTIMED) else { return failure };
+    let twice = now.since(last.at).saturating_mul(2).min(LONGEST_THROTTLE);
+    Failure { class: Class::Throttled { until: until.max(now.after(twice)) }, ..failure }
 }
 
 /// Exponential backoff with full jitter: between zero and `5 s · 2^tries`, at most 10 minutes, never below one second.

@@ -313,7 +313,7 @@ impl Engine {
             policy_version: passed.policy_version.clone(),
             wanted: Document::of(&passed.submission.wanted),
             revives,
-            enqueue: Enqueue { dims: dimensions_of(upsert), now },
+            enqueue: Enqueue { dims: dimensions_of(upsert, item.blocked.is_some()), now },
             audit: caller_audit(&item.id, item.rev + 1, kind, passed.caller, Phase::Active, now),
         };
         match self.change(&item.id, &Change::Update(Box::new(change))).await {
@@ -340,10 +340,12 @@ impl Passed<'_> {
     }
 }
 
-/// What an update asks for: metadata is reconciled without a commit, everything else is built. Deferrals are cleared.
-fn dimensions_of(upsert: Upsert) -> Vec<(collie_core::item::DimensionKey, Dimension)> {
-    let key = if upsert == Upsert::UpdateMetadata { dims::reconcile() } else { dims::mr() };
-    vec![(key, Dimension::needed())]
+/// What an update asks for: metadata is reconciled without a commit, everything else is built. Deferrals are cleared. A blocked item
+/// builds nothing; it looks at once whether what blocks it concerns the new content.
+fn dimensions_of(upsert: Upsert, blocked: bool) -> Vec<(collie_core::item::DimensionKey, Dimension)> {
+    let (build, look) = (upsert != Upsert::UpdateMetadata, upsert == Upsert::UpdateMetadata || blocked);
+    let wanted = [(dims::mr(), build), (dims::reconcile(), look)];
+    wanted.into_iter().filter(|(_, needed)| *needed).map(|(key, _)| (key, Dimension::needed())).collect()
 }
 
 fn shard_of(id: &str) -> u8 {

@@ -9,6 +9,7 @@
 pub mod effects;
 pub mod invariants;
 pub mod mutant;
+pub mod people;
 pub mod ports;
 pub mod random;
 pub mod schedule;

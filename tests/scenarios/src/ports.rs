@@ -25,6 +25,25 @@ impl Clock for SimClock {
     }
 }
 
+/// The simulator's clock as a machine reads it whose own is wrong.
+pub struct SkewedClock {
+    /// GitLab, which has the time.
+    pub sim: Sim,
+    /// By how much this machine is ahead.
+    pub skew_ms: i64,
+}
+
+#[async_trait]
+impl Clock for SkewedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.sim.now_ms().saturating_add_signed(self.skew_ms))
+    }
+
+    async fn sleep(&self, _: Duration) {
+        futures::future::pending().await
+    }
+}
+
 /// Ids by counting, jitter by a fixed sequence.
 #[derive(Default)]
 pub struct CountingIds(AtomicU64);

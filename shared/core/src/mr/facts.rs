@@ -270,7 +270,8 @@ impl Facts {
     /// its record the branch would look like someone else's. Its number is one more than the last.
     pub fn intend(&mut self, item: &Item, rev: u64, start_sha: Sha) -> &Build {
         let number = self.latest().map_or(1, |b| b.number + 1);
-        let build = Build { number, rev, start_sha, content_hash: item.content_hash.clone(), target: item.target.clone(), sha: None, over: None };
+        let build =
+            Build { number, rev, start_sha, content_hash: item.content_hash.clone(), target: item.target.clone(), sha: None, over: None };
         self.rebuild = false;
         self.builds.push(build);
         while self.builds.len() > BUILDS_KEPT {

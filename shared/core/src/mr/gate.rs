@@ -13,6 +13,45 @@ use crate::time::Timestamp;
 /// The code of the blocker that a new pipeline of the merged result answers.
 pub const OLD_TARGET: &str = "pipeline_old_target";
 
+/// The codes of blockers. A word of GitLab's that Collie does not know is a code as well, and in no list.
+pub const CODES: [&str; 35] = [
+    OLD_TARGET,
+    "not_open",
+    "head_not_verified",
+    "pipeline_missing",
+    "pipeline_other_commit",
+    "pipeline_does_not_count",
+    "pipeline_failed",
+    "pipeline_canceled",
+    "pipeline_skipped",
+    "pipeline_manual",
+    "pipeline_running",
+    "draft",
+    "conflict",
+    "discussions_not_resolved",
+    "may_not_merge",
+    "merge_error",
+    "not_approved",
+    "rechecking",
+    "approvals_syncing",
+    "need_rebase",
+    "auto_merge_off",
+    "unknown_status",
+    "merge_time",
+    "commits_status",
+    "ci_must_pass",
+    "ci_still_running",
+    "merge_request_blocked",
+    "requested_changes",
+    "status_checks_must_pass",
+    "jira_association_missing",
+    "locked_paths",
+    "locked_lfs_files",
+    "security_policy_violations",
+    "security_policy_pipeline_check",
+    "title_regex",
+];
+
 /// The words of `detailed_merge_status` that Collie knows the meaning of.
 const KNOWN_WORDS: [&str; 24] = [
     "preparing",
@@ -130,6 +169,7 @@ struct Findings {
 
 impl Findings {
     fn add(&mut self, code: &str, source: &str, detail: impl Into<String>) {
+        debug_assert!(source == "merge_request" && !knows(code) || CODES.contains(&code), "{code} is not listed");
         if self.list.iter().all(|b| b.code != code) {
             self.list.push(Blocker { code: code.into(), detail: detail.into(), source: source.into(), seen_at: self.now });
         }
@@ -227,7 +267,13 @@ mod tests {
     }
 
     fn conditions(head: &Sha) -> Conditions<'_> {
-        Conditions { auto_merge: true, verified_head: Some(head), pipelines: PipelineRule::Required, approvals_left: None, merged_result: None }
+        Conditions {
+            auto_merge: true,
+            verified_head: Some(head),
+            pipelines: PipelineRule::Required,
+            approvals_left: None,
+            merged_result: None,
+        }
     }
 
     fn show(gate: &Gate) -> String {
@@ -352,10 +398,8 @@ mod tests {
 
     #[test]
     fn a_merged_result_on_a_target_that_has_moved_is_named_and_one_on_the_target_as_it_is_opens_the_gate() {
-        let mr = MergeRequest {
-            head_pipeline: Some(pipeline("refs/merge-requests/2/merge", "joint", "success")),
-            ..sample::merge_request()
-        };
+        let mr =
+            MergeRequest { head_pipeline: Some(pipeline("refs/merge-requests/2/merge", "joint", "success")), ..sample::merge_request() };
         let verified = head();
         let gate = |target: &str| {
             let parents = vec![Sha::new("target"), head()];
@@ -363,6 +407,14 @@ mod tests {
             show(&judge(&mr, &Conditions { merged_result: Some(&result), ..conditions(&verified) }, NOW))
         };
         assert_eq!((gate("target").as_str(), gate("moved").as_str()), ("open 7c1d5f0e", "shut pipeline_old_target"));
+    }
+
+    #[test]
+    fn every_known_word_gives_a_listed_code_or_an_open_gate() {
+        for word in KNOWN_WORDS {
+            let gate = judged(|mr| mr.detailed_merge_status = word.into());
+            assert!(gate.blockers().iter().all(|b| CODES.contains(&b.code.as_str())), "{word}");
+        }
     }
 
     #[test]

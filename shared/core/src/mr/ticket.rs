@@ -180,7 +180,9 @@ mod tests {
     fn only_a_successful_pipeline_of_its_own_merge_ref_is_worth_a_reading() {
         let is_read = |git_ref, status| result_pipeline(&with(pipeline(git_ref, "joint", status))).is_some();
         assert!(is_read("refs/merge-requests/2/merge", "success"));
-        for (git_ref, status) in [("refs/merge-requests/2/merge", "running"), ("refs/merge-requests/3/merge", "success"), ("bot/openssl", "success")] {
+        for (git_ref, status) in
+            [("refs/merge-requests/2/merge", "running"), ("refs/merge-requests/3/merge", "success"), ("bot/openssl", "success")]
+        {
             assert!(!is_read(git_ref, status), "{git_ref} {status}");
         }
         assert!(is_on_train(&with(pipeline("refs/merge-requests/2/train", "joint", "running"))));

@@ -324,17 +324,18 @@ mod tests {
     #[test]
     fn an_expected_digest_is_read_for_files_that_exist_and_compared() {
         let at = tree(vec![file("a", b"1"), file("old", b"1"), kind("link", EntryKind::Symlink)]);
-        let expecting = |path: &str, sha: &str| ActionRecord {
-            expect: Some(Expect::Sha256(sha.into())),
-            ..action(Verb::Update, path, Some("2"))
-        };
+        let expecting =
+            |path: &str, sha: &str| ActionRecord { expect: Some(Expect::Sha256(sha.into())), ..action(Verb::Update, path, Some("2")) };
         let moved = ActionRecord { previous_path: Some("old".into()), ..expecting("new", "EE") };
         let absent = ActionRecord { expect: Some(Expect::Absent), ..action(Verb::Create, "b", Some("2")) };
-        let actions = [expecting("a", "dd"), moved, absent, expecting("missing", "dd"), expecting("link", "dd"), action(Verb::Delete, "a", None)];
+        let actions =
+            [expecting("a", "dd"), moved, absent, expecting("missing", "dd"), expecting("link", "dd"), action(Verb::Delete, "a", None)];
         assert_eq!(digests_wanted(&actions, &at).into_iter().collect::<Vec<_>>(), ["a", "old"]);
-        let read = |a: &str, old: Option<&str>| BTreeMap::from([("a".to_owned(), Some(a.to_owned())), ("old".to_owned(), old.map(str::to_owned))]);
+        let read =
+            |a: &str, old: Option<&str>| BTreeMap::from([("a".to_owned(), Some(a.to_owned())), ("old".to_owned(), old.map(str::to_owned))]);
         let why = |digests| check_digests(&actions, &digests).map_err(|f| (f.code, f.message));
-        let unmet = |path| Err(("expectation_not_met", format!("\"{path}\" is not what the submission expects: the file holds something else")));
+        let unmet =
+            |path| Err(("expectation_not_met", format!("\"{path}\" is not what the submission expects: the file holds something else")));
         assert_eq!(why(read("dd", Some("ee"))), Ok(()));
         assert_eq!(why(read("cc", Some("ee"))), unmet("a"));
         assert_eq!(why(read("dd", None)), unmet("new"));

@@ -47,12 +47,34 @@ fn a_refused_credential_blocks_the_item_and_is_looked_at_again_in_half_an_hour()
 }
 
 #[test]
-fn a_throttled_call_waits_exactly_as_long_as_it_was_told_and_counts_nothing() {
+fn a_throttled_call_waits_as_long_as_it_was_told_and_a_little_spread_and_counts_nothing() {
     let class = Class::Throttled { until: in_seconds(77) };
     let exhausted = Item { attempts: MAX_ATTEMPTS - 1, ..sample::built() };
-    let want = deferring(Effort::Waited(failure(class)), in_seconds(77), "GitLab asked to slow down");
+    let want = deferring(Effort::Waited(failure(class)), in_seconds(87), "GitLab asked to slow down");
     assert_eq!(of(class, &exhausted), want);
     assert_eq!(applied(&want, &exhausted).attempts, MAX_ATTEMPTS - 1);
+}
+
+#[test]
+fn a_host_that_does_not_say_for_how_long_is_left_alone_for_longer_each_time() {
+    let refusal = |code| Failure::new(Class::Throttled { until: in_seconds(60) }, code, "Retry later");
+    let last = |code: &str, ago| Some(LastError { code: code.into(), message: String::new(), at: crate::sample::seconds_ago(ago) });
+    let cases = [
+        (THROTTLED_UNTIMED, None, 60),
+        (THROTTLED_UNTIMED, last(THROTTLED_UNTIMED, 10), 60),
+        (THROTTLED_UNTIMED, last(THROTTLED_UNTIMED, 65), 130),
+        (THROTTLED_UNTIMED, last(THROTTLED_UNTIMED, 500), 1000),
+        (THROTTLED_UNTIMED, last(THROTTLED_UNTIMED, 90_000), 3600),
+        (THROTTLED_UNTIMED, last("forge_unavailable", 500), 60),
+        ("forge_throttled", last("forge_throttled", 500), 60),
+    ];
+    for (code, last_error, seconds) in cases {
+        let item = Item { last_error: last_error.clone(), ..sample::built() };
+        let want = Class::Throttled { until: in_seconds(seconds) };
+        assert_eq!(lengthened(refusal(code), &item, NOW).class, want, "{code} {last_error:?}");
+    }
+    let other = failure(Class::Bug);
+    assert_eq!(lengthened(other.clone(), &sample::built(), NOW), other);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::submit::successor;
 use collie_core::decision::{Action, Next};
 use collie_core::error::Failure;
 use collie_core::id::Digest;
-use collie_core::item::{AuditEntry, INBOX_LIMIT, Item, ResultKind, StateChange, Trigger};
+use collie_core::item::{AuditEntry, INBOX_LIMIT, Item, ResultKind, StateChange, Step, Trigger};
 use collie_core::outcome::{Effort, End, Outcome};
 use collie_core::queue::{Belief, Change, Commit, Creation, Ending};
 use collie_core::time::Timestamp;
@@ -70,11 +70,20 @@ impl Run<'_> {
             let ending = self.ending_of(&next)?;
             let commit = self.commit_of(next, true, ending, successor);
             if self.write(&commit).await? {
+                self.note_what_is_left(action, outcome, rev);
                 return self.after_commit(ending).await;
             }
             if !self.row.is_active() {
                 return Ok(Flow::On);
             }
+        }
+    }
+
+    /// A close by someone else ends the item also where an update arrived at that moment: the timeline says so.
+    fn note_what_is_left(&mut self, action: Action, outcome: &Outcome, rev: u64) {
+        if self.row.rev != rev && matches!(outcome.end, Some(End::Cancelled(ResultKind::Closed))) {
+            let text = "the update submitted since was not carried out".to_owned();
+            self.steps.push(Step { action: action.0.to_owned(), outcome: text, gitlab_calls: 0, sha: None });
         }
     }
 
