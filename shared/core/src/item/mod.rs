@@ -102,6 +102,11 @@ pub enum BlockedReason {
     MergeTrainRequired,
 }
 
+impl BlockedReason {
+    /// Every cause.
+    pub const ALL: [Self; 4] = [Self::ForeignCommits, Self::Conflict, Self::Auth, Self::MergeTrainRequired];
+}
+
 /// The last error of an item, at most [`LastError::LIMIT`] bytes of text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {

@@ -15,6 +15,7 @@
 
 mod branch;
 mod chars;
+mod codes;
 mod config;
 mod content;
 mod inspected;
@@ -29,6 +30,7 @@ mod violation;
 mod tests;
 
 pub use branch::{BranchRules, MAX_BRANCH_BYTES};
+pub use codes::codes;
 pub use config::{ByteSize, Config, ConfigError, Forbidden, Rule};
 pub use inspected::{FileActions, Inspected};
 pub use path::{Key, MAX_PATH_BYTES, MAX_SEGMENT_BYTES, Reject, check_form, check_previous, parse_verb};

@@ -72,6 +72,33 @@ pub enum Reject {
 }
 
 impl Reject {
+    /// Every reason.
+    pub const ALL: [Self; 23] = [
+        Self::InvalidAction,
+        Self::MissingPreviousPath,
+        Self::UnexpectedPreviousPath,
+        Self::NoopMove,
+        Self::EmptyPath,
+        Self::InvalidUnicode,
+        Self::ControlChar,
+        Self::BidiControl,
+        Self::InvisibleChar,
+        Self::Backslash,
+        Self::AbsolutePath,
+        Self::TrailingSlash,
+        Self::PathTooLong,
+        Self::EmptySegment,
+        Self::TraversalSegment,
+        Self::DotSegment,
+        Self::EncodedSeparator,
+        Self::UnicodeCompatSeparator,
+        Self::UnicodeCompatDots,
+        Self::SegmentTooLong,
+        Self::LeadingSpace,
+        Self::TrailingSpaceOrDot,
+        Self::DotgitSegment,
+    ];
+
     /// The stable code of this reason.
     #[must_use]
     pub const fn code(self) -> &'static str {

@@ -24,6 +24,7 @@ pub struct Violation {
 
 impl Violation {
     pub(super) fn new(path: impl Into<String>, code: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        debug_assert!(super::codes().any(|known| known == code), "{code} is not listed");
         Self { path: path.into(), code, message: message.into(), hint: hint.into() }
     }
 }
