@@ -1,54 +1,54 @@
 //! GitLab with its tokens, which only this function may read.
 
 use collie_config::{ConnectionConfig, SecretName};
-use collie_core::error::Failure;
 use collie_core::id::ProjectId;
 use collie_gitlab::{Connection, GitLab};
 use collie_shell::{Shell, StartError};
+use futures::future::join_all;
 use secrecy::SecretString;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Resolves every token and prepares the adapter. Asks nothing of GitLab.
 pub(crate) async fn connect(shell: &Shell) -> Result<GitLab, StartError> {
-    let (mut connections, mut problems) = (Vec::new(), Vec::new());
-    for (slug, config) in &shell.configuration.connections {
-        match connection(shell, slug, config).await {
-            Ok(connection) => connections.push(connection),
-            Err(problem) => problems.push(format!("connections.{slug}: {problem}")),
-        }
-    }
-    if !problems.is_empty() {
-        return Err(logged(StartError::new("connections", problems)));
-    }
-    GitLab::new(connections, Arc::clone(&shell.clock)).map_err(|error| logged(StartError::new("connections", vec![error.to_string()])))
+    let tokens = tokens(shell).await?;
+    let connections = shell.configuration.connections.iter().map(|(slug, config)| connection(shell, &tokens, slug, config));
+    let connections: Vec<_> = connections.collect::<Result<_, _>>().map_err(|problem| StartError::new("connections", vec![problem]))?;
+    GitLab::new(connections, Arc::clone(&shell.clock)).map_err(|error| StartError::new("connections", vec![error.to_string()]))
 }
 
-async fn connection(shell: &Shell, slug: &str, config: &ConnectionConfig) -> Result<Connection, String> {
-    let base_url = config.url.clone().ok_or("url is missing")?;
-    let host = config.host().ok_or("the URL has no host")?;
-    let name = config.token.as_ref().ok_or("token is missing")?;
-    let token = secret(shell, name).await?;
-    let project_tokens = project_tokens(shell, slug).await?;
+type Tokens = BTreeMap<String, SecretString>;
+
+/// All tokens by name, each asked for once and all at the same time.
+async fn tokens(shell: &Shell) -> Result<Tokens, StartError> {
+    let configuration = &shell.configuration;
+    let of_connections = configuration.connections.values().filter_map(|connection| connection.token.as_ref());
+    let of_projects = configuration.projects.iter().filter_map(|project| project.token.as_ref());
+    let mut names: Vec<_> = of_connections.chain(of_projects).map(SecretName::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let store = shell.secrets();
+    let (mut tokens, mut problems) = (Tokens::new(), Vec::new());
+    for (name, answer) in names.iter().zip(join_all(names.iter().map(|name| store.get(name))).await) {
+        match answer {
+            Ok(token) => drop(tokens.insert((*name).to_owned(), token)),
+            Err(failure) => problems.push(format!("secret {name}: {failure}")),
+        }
+    }
+    if problems.is_empty() { Ok(tokens) } else { Err(StartError::new("secrets", problems)) }
+}
+
+fn connection(shell: &Shell, tokens: &Tokens, slug: &str, config: &ConnectionConfig) -> Result<Connection, String> {
+    let missing = |what: &str| format!("connections.{slug}: {what} is missing");
+    let base_url = config.url.clone().ok_or_else(|| missing("url"))?;
+    let host = config.host().ok_or_else(|| missing("the URL's host"))?;
+    let token = token(tokens, config.token.as_ref()).ok_or_else(|| missing("token"))?;
+    let own_token = |project: &collie_config::ProjectConfig| Some((ProjectId(project.id?), self::token(tokens, project.token.as_ref())?));
+    let projects = shell.configuration.projects.iter().filter(|project| project.connection == slug);
+    let project_tokens: HashMap<_, _> = projects.filter_map(own_token).collect();
     Ok(Connection { host, base_url, token, project_tokens, concurrency: config.concurrency })
 }
 
-async fn project_tokens(shell: &Shell, slug: &str) -> Result<HashMap<ProjectId, SecretString>, String> {
-    let mut tokens = HashMap::new();
-    for project in shell.configuration.projects.iter().filter(|project| project.connection == slug) {
-        if let (Some(id), Some(name)) = (project.id, &project.token) {
-            tokens.insert(ProjectId(id), secret(shell, name).await?);
-        }
-    }
-    Ok(tokens)
-}
-
-async fn secret(shell: &Shell, name: &SecretName) -> Result<SecretString, String> {
-    let unreadable = |failure: Failure| format!("secret {}: {failure}", name.as_str());
-    shell.secrets().get(name.as_str()).await.map_err(unreadable)
-}
-
-fn logged(error: StartError) -> StartError {
-    tracing::error!(what = error.what, problems = ?error.problems, "the function cannot start");
-    error
+fn token(tokens: &Tokens, name: Option<&SecretName>) -> Option<SecretString> {
+    tokens.get(name?.as_str()).cloned()
 }

@@ -6,7 +6,7 @@ mod door;
 mod handler;
 
 use collie_api::ApiState;
-use collie_shell::{Forgeless, Shell};
+use collie_shell::{Forgeless, Shell, StartError};
 use collie_system::RandomIds;
 use handler::Api;
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -15,17 +15,17 @@ use std::sync::Arc;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let shell = Shell::start()?;
-    let state = ApiState {
-        engine: shell.engine(Arc::new(Forgeless))?,
-        auth: auth::authenticator(&shell)?,
-        hooks: door::open(&shell).await?,
-        request_ids: Arc::new(RandomIds),
-    };
-    let api = Api::new(state);
+    let api = start().await.map_err(StartError::logged)?;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
         let api = api.clone();
         async move { api.answer(event).await }
     }))
     .await
+}
+
+async fn start() -> Result<Api, StartError> {
+    let shell = Shell::start()?;
+    let engine = shell.engine(Arc::new(Forgeless))?;
+    let (auth, hooks) = (auth::authenticator(&shell)?, door::open(&shell).await?);
+    Ok(Api::new(ApiState { engine, auth, hooks, request_ids: Arc::new(RandomIds) }))
 }

@@ -19,6 +19,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const TRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a call may take with all its tries.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an unused connection is kept; short, since a frozen function wakes up with dead ones.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Tries of a call.
 const TRIES: u32 = 3;
 
@@ -38,11 +40,12 @@ impl Clients {
     pub fn new(access: Access) -> Self {
         let Access { region, keys, endpoints } = access;
         let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).operation_attempt_timeout(TRY_TIMEOUT);
+        let connector = Builder::new().pool_idle_timeout(IDLE_TIMEOUT).tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new(region))
             .credentials_provider(SharedCredentialsProvider::new(credentials(keys)))
-            .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
+            .http_client(connector)
             .timeout_config(timeouts.operation_timeout(CALL_TIMEOUT).build())
             .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
             .build();

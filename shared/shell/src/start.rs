@@ -26,6 +26,14 @@ impl StartError {
     pub const fn new(what: &'static str, problems: Vec<String>) -> Self {
         Self { what, problems }
     }
+
+    /// Logs it, for whoever looks at a function that does not start.
+    #[must_use]
+    pub fn logged(self) -> Self {
+        logs::start(logs::USUAL);
+        tracing::error!(what = self.what, problems = ?self.problems, "the function cannot start");
+        self
+    }
 }
 
 /// What every function has.
@@ -41,20 +49,11 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Starts logging and reads everything that a function is told. A problem is logged before it is returned.
+    /// Starts logging and reads everything that a function is told.
     ///
     /// # Errors
     /// Every problem with the environment, or with the configuration.
     pub fn start() -> Result<Self, StartError> {
-        let started = Self::read();
-        if let Err(error) = &started {
-            logs::start(logs::USUAL);
-            tracing::error!(what = error.what, problems = ?error.problems, "the function cannot start");
-        }
-        started
-    }
-
-    fn read() -> Result<Self, StartError> {
         let environment = Environment::read().map_err(|error| StartError::new("environment", error.0))?;
         logs::start(&environment.log);
         let configuration = configuration(&environment)?;
