@@ -4,11 +4,12 @@ use crate::client::Client;
 use crate::client::commands;
 use crate::client::progress::{Board, Facts, Look};
 use crate::client::render::{self, at, list};
-use crate::config::{Configuration, Secrets};
 use crate::error::Error;
 use crate::output;
+use crate::secrets::Secrets;
 use crate::serve::{Behaviour, Gitlab, Hooks, Plan, Server, pause};
 use clap::Args;
+use collie_config::Configuration;
 use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Error> {
 }
 
 fn plan(data_dir: &Path, fast: bool) -> Plan {
-    let usual = Behaviour::usual("127.0.0.1:0".to_owned());
+    let usual = Behaviour { flaky: true, ..Behaviour::usual("127.0.0.1:0".to_owned()) };
     let behaviour = if fast { Behaviour { job_ms: 500, review_ms: 1_500, ..usual } } else { usual };
     Plan {
         listen: "127.0.0.1:0".to_owned(),
@@ -78,7 +79,9 @@ async fn show(server: &Server) -> Result<(), Error> {
 fn introduce(server: &Server) {
     output::line(format!("Collie serves at {}, a simulated GitLab at {}.", server.api, server.gitlab()));
     output::line(format!("Project {DEMO_PROJECT_PATH} merges with one approval and a successful pipeline."));
-    output::line("Submitting a change of two files; Collie commits, opens the merge request, waits and merges.");
+    output::line(
+        "Submitting a change of two files; Collie commits, opens the merge request, retries the job that loses its runner, and merges.",
+    );
 }
 
 fn submission() -> Value {

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod client;
-mod config;
 mod demo;
 mod error;
 mod output;
+mod secrets;
 mod serve;
 mod serve_args;
 mod text;

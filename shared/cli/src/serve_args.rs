@@ -1,10 +1,11 @@
 //! `collie serve`: from flags and a file to a plan, then until a signal comes.
 
-use crate::config::{Configuration, MAIN, ProjectConfig, Secrets, read_secret};
 use crate::error::Error;
+use crate::secrets::{Secrets, read_secret};
 use crate::serve::{Behaviour, Gitlab, Hooks, MainConnection, Plan, Server};
 use crate::{output, stop_signal, text};
 use clap::{ArgGroup, Args};
+use collie_config::{Configuration, MAIN, ProjectConfig};
 use reqwest::Url;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -109,7 +110,7 @@ fn read_configuration(file: &Path) -> Result<Configuration, Error> {
 }
 
 fn add_project(configuration: &mut Configuration, path: &str) -> Result<(), Error> {
-    if !crate::config::is_project_path(path) {
+    if !collie_config::is_project_path(path) {
         return Err(Error::Usage(format!("--project {path:?}: a path is written as group/project, without '~'")));
     }
     let known = configuration.projects.iter().any(|project| project.path == path && project.connection == MAIN);

@@ -1,7 +1,5 @@
 //! What happens by the clock: due items are rung for, expired rows are swept, leases of a process that died are given back.
 
-use super::clock::{SystemClock, pause};
-use super::ids::RandomIds;
 use super::stop::Stop;
 use super::store::Database;
 use collie_core::error::Failure;
@@ -10,6 +8,7 @@ use collie_core::item::{DUE_SHARDS, Item};
 use collie_core::queue::Change;
 use collie_engine::Engine;
 use collie_engine::ports::{ChangeError, Clock as _, Ids as _, Items, Wakes};
+use collie_system::{RandomIds, SystemClock, pause};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;

@@ -1,8 +1,9 @@
 //! From configuration to what use cases need: connections with their tokens, projects with their ids.
 
-use crate::config::{Configuration, ConnectionConfig, MAIN, ProjectConfig, Secrets};
+use crate::secrets::Secrets;
 use crate::serve::hook::HookSecret;
 use collie_api::{HookConnection, HookDoor};
+use collie_config::{Configuration, ConnectionConfig, MAIN, ProjectConfig, host_of};
 use collie_core::id::ProjectId;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
@@ -115,12 +116,6 @@ fn reach_one(
     Ok(Reached { slug: slug.to_owned(), host, base_url, token, hook_secret, concurrency: config.concurrency })
 }
 
-/// The host with its port where it is not the scheme's.
-fn host_of(url: &Url) -> Option<String> {
-    let host = url.host_str()?;
-    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
-}
-
 fn gitlab(
     reached: &[Reached],
     mut tokens: HashMap<String, HashMap<ProjectId, SecretString>>,
@@ -162,20 +157,4 @@ async fn resolve(path: &str, host: &str, policy: Policy, asking: &GitLab) -> Res
     config.branches.default_branch = config.branches.default_branch.or(found.default_branch);
     let policy = Policy::new(config).map_err(|errors| format!("{path}: {} pattern(s) cannot work", errors.len()))?;
     Ok((found.id, policy))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_keeps_its_port_where_it_is_not_the_usual_one() {
-        for (url, host) in [
-            ("https://gitlab.example.com", "gitlab.example.com"),
-            ("https://gitlab.example.com:443/", "gitlab.example.com"),
-            ("http://127.0.0.1:8929", "127.0.0.1:8929"),
-        ] {
-            assert_eq!(host_of(&Url::parse(url).unwrap()).as_deref(), Some(host));
-        }
-    }
 }

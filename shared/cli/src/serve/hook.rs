@@ -30,7 +30,7 @@ impl HookSecret {
         if !self.0.exists() {
             self.create().map_err(|error| format!("{}: {error}", self.0.display()))?;
         }
-        crate::config::read_secret(&self.0)
+        crate::secrets::read_secret(&self.0)
     }
 
     fn create(&self) -> std::io::Result<()> {

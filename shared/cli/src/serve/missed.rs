@@ -3,13 +3,13 @@
 //! Rows wait for a hook and look by themselves only every half an hour. So every waiting item is looked at again at start,
 //! and every few seconds where no hooks are registered.
 
-use super::clock::SystemClock;
 use super::stop::Stop;
 use collie_core::error::Failure;
 use collie_core::item::{BlockedReason, Item, Phase};
 use collie_core::mr::dims;
 use collie_engine::Engine;
 use collie_engine::ports::{Clock as _, Items, ListFilter};
+use collie_system::SystemClock;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::MissedTickBehavior;

@@ -4,12 +4,10 @@
 //! the data directory; a process that is killed loses rings, which the due loop makes up for (INV-13).
 
 mod archive;
-mod clock;
 mod doorbell;
 mod due;
 mod forge;
 mod hook;
-mod ids;
 mod lock;
 mod missed;
 mod simulator;
@@ -17,22 +15,23 @@ mod stop;
 mod store;
 mod workers;
 
-pub(crate) use clock::{SystemClock, pause};
+pub(crate) use collie_system::{SystemClock, pause};
 pub(crate) use forge::MainConnection;
 pub(crate) use lock::create_private;
 pub(crate) use simulator::Behaviour;
 
-use crate::config::{Configuration, MAIN, ProjectConfig, Secrets};
+use crate::secrets::Secrets;
 use archive::FileArchive;
 use collie_api::ApiState;
 use collie_auth::local::LocalIssuer;
+use collie_config::{Configuration, MAIN};
 use collie_engine::ports::{Clock, Items, Wakes};
 use collie_engine::{Engine, Ports};
+use collie_system::RandomIds;
 use doorbell::{Doorbell, Ring};
 use forge::{Forge, Reached};
 use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_PATH};
 use hook::{HookSecret, Registrar};
-use ids::RandomIds;
 use lock::DataDir;
 use missed::Missed;
 use secrecy::SecretString;
@@ -240,7 +239,7 @@ async fn place_of(gitlab: Gitlab, configuration: &mut Configuration) -> Result<(
     };
     let simulator = Simulator::start(&behaviour).await?;
     if configuration.projects.is_empty() {
-        configuration.projects.push(ProjectConfig::plain(DEMO_PROJECT_PATH));
+        configuration.projects.push(simulator::project());
     }
     let url = simulator.url.parse().map_err(|_| "the simulator's address is no URL")?;
     let main = MainConnection { url, token: SecretString::from(DEMO_BOT_TOKEN) };

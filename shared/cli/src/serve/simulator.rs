@@ -1,6 +1,8 @@
 //! GitLab, as a model in this process: the demonstration project, ready to be worked on.
 
-use gitlab_sim::{Clock, DEMO_PROJECT_ID, Persona, Sim, Timing};
+use collie_config::ProjectConfig;
+use collie_core::ci::RetryRules;
+use gitlab_sim::{Clock, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, JobRule, Persona, Sim, Timing};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -13,12 +15,14 @@ pub(crate) struct Behaviour {
     pub(crate) job_ms: u64,
     /// When the reviewer approves, after a merge request is ready for her.
     pub(crate) review_ms: u64,
+    /// Whether one job loses its runner the first time.
+    pub(crate) flaky: bool,
 }
 
 impl Behaviour {
     /// A few seconds for everything, on this address.
     pub(crate) fn usual(listen: String) -> Self {
-        Self { listen, job_ms: 3_000, review_ms: 5_000 }
+        Self { listen, job_ms: 3_000, review_ms: 5_000, flaky: false }
     }
 }
 
@@ -51,5 +55,26 @@ fn demo(behaviour: &Behaviour) -> Sim {
     sim.clear_personas(DEMO_PROJECT_ID);
     let reviewer = Persona { user: "reviewer".to_owned(), approves_after_ms: behaviour.review_ms, title_contains: None };
     sim.add_persona(DEMO_PROJECT_ID, reviewer);
+    if behaviour.flaky {
+        sim.add_job_rule(DEMO_PROJECT_ID, JobRule { attempt: Some(1), ..JobRule::failed("unit-tests", "runner_system_failure") });
+    }
     sim
+}
+
+/// The demonstration project as a configuration would describe it: jobs that lose their runner are retried.
+pub(crate) fn project() -> ProjectConfig {
+    let rules =
+        serde_json::json!([{ "name": "runner-gone", "match": { "failure_reason": ["runner_system_failure"] }, "delays": ["0s", "1m"] }]);
+    let ci_retry = RetryRules::parse(&rules).unwrap_or_default();
+    ProjectConfig { ci_retry, ..ProjectConfig::plain(DEMO_PROJECT_PATH) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demonstration_project_retries_jobs_that_lost_their_runner() {
+        assert!(project().ci_retry.get("runner-gone").is_some());
+    }
 }
