@@ -220,7 +220,8 @@ async fn a_rule_may_ask_what_the_log_says_and_reads_it_once() {
     world.until(HOUR, || async { tries_made(&world) == 1 && is_at_rest(&world).await }).await;
     let_pass(&world, HOUR).await;
     assert_eq!((tries_made(&world), logs_read(&world).len()), (1, 2), "the log of lint says nothing of a clone");
-    assert_eq!(ci_retry(&world).await.detail.unwrap()["why"], "no rule retries lint");
+    let jobs: Vec<_> = ci_retry(&world).await.detail.unwrap()["jobs"].as_array().unwrap().iter().map(|job| job["retry"].clone()).collect();
+    assert_eq!(jobs, ["no rule retries lint"]);
     world.finish().await;
 }
 
@@ -245,6 +246,23 @@ async fn without_any_hook_the_same_pipeline_is_retried_each_time_it_fails() {
     world.submit(&submission("hello")).await;
     expect_merged(&world).await;
     assert_eq!(tries_made(&world), 2);
+}
+
+/// The pipeline is seen failed, is retried by a person and fails again, all without a hook: then our rule has its turn.
+#[tokio::test]
+async fn a_pipeline_that_fails_again_between_two_looks_is_looked_at_again() {
+    let rule = json!({"name": "second", "match": {"failure_reason": "api_failure"}, "delays": ["0s", "0s"]});
+    let world = world(Effects::default(), json!([rule])).await;
+    world.lose_hooks();
+    for (attempt, reason) in [(1, "script_failure"), (2, "api_failure")] {
+        world.sim().add_job_rule(DEMO_PROJECT_ID, JobRule { attempt: Some(attempt), ..JobRule::failed(JOB, reason) });
+    }
+    world.submit(&submission("hello")).await;
+    world.until(HOUR, || is_at_rest(&world)).await;
+    reviewer_retries(&world);
+    expect_merged(&world).await;
+    let by: Vec<_> = retries(&world).iter().map(|call| call.user.clone().unwrap()).collect();
+    assert_eq!((by, tries_made(&world)), (vec!["reviewer".to_owned(), "collie-bot".to_owned()], 2));
 }
 
 #[tokio::test]

@@ -26,6 +26,8 @@ use std::time::Duration;
 const LOGS_PER_RUN: usize = 10;
 /// How soon a run goes on where it left work.
 const SOON: Duration = Duration::from_secs(1);
+/// How soon a merge request is read again that has failed jobs and shows no pipeline.
+const FIRST_PIPELINE: Duration = Duration::from_secs(60);
 /// Characters of the texts that a row keeps.
 const WHY_SHOWN: usize = 200;
 
@@ -37,10 +39,10 @@ impl Work<'_, '_> {
         }
         let pipeline = match self.pipeline_to_retry().await? {
             Ok(pipeline) => pipeline,
-            Err(halt) => return Ok(halted(halt)),
+            Err(halt) => return Ok(self.halted(halt)),
         };
         let Some(tries) = gone_is_none(self.forge().jobs_with_retried(&self.at, pipeline.id).await)? else {
-            return Ok(halted(Halt::NoPipeline));
+            return Ok(self.halted(Halt::NoPipeline));
         };
         let mut judged = Judged::read(self.item().dimension(&dims::ci_retry()).detail.as_ref());
         let has_read = self.judge_by_logs(&rules, &tries, &mut judged).await?;
@@ -49,8 +51,8 @@ impl Work<'_, '_> {
             // Reading took its time: the merge request is asked once more, right before it matters.
             match self.pipeline_to_retry().await? {
                 Ok(now) if now.id == pipeline.id => {}
-                Ok(_) => return Ok(halted(Halt::OldPipeline)),
-                Err(halt) => return Ok(halted(halt)),
+                Ok(_) => return Ok(self.halted(Halt::OldPipeline)),
+                Err(halt) => return Ok(self.halted(halt)),
             }
         }
         let done = self.retry_due(&mut plan, &pipeline, &mut judged).await?;
@@ -119,21 +121,23 @@ impl Work<'_, '_> {
         Ok(done)
     }
 
+    /// Nothing is retried, and nothing stays on record: jobs that were not judged are to be found again. The merge request is read
+    /// where it has moved on, or soon where GitLab does not show its pipeline yet.
+    fn halted(&self, halt: Halt) -> Outcome {
+        let detail = serde_json::json!({ "why": halt.why() });
+        let rested = Dimension { status: Status::False, pending_until: None, detail: Some(detail) };
+        let outcome = Outcome::progress(format!("nothing is retried: {}", halt.why())).with(dims::ci_retry(), rested);
+        match halt {
+            Halt::NotOpen | Halt::ForeignHead => outcome.with(dims::reconcile(), Dimension::needed()),
+            Halt::NoPipeline => outcome.with(dims::reconcile(), Dimension::deferred(self.now().after(FIRST_PIPELINE), halt.why())),
+            Halt::OldPipeline => outcome,
+        }
+    }
+
     /// The same pipeline goes on, and may fail once more: its failed jobs are then to be listed again, whether or not a look in
     /// between saw it run.
     fn expect_pipeline_to_run(&mut self, pipeline: &Pipeline) {
         self.facts.pipeline = Some(PipelineRef { id: pipeline.id, status: "running".into(), sha: pipeline.sha.clone(), listed: false });
-    }
-}
-
-/// Nothing is retried. Where the merge request itself has moved on, it is read.
-fn halted(halt: Halt) -> Outcome {
-    let detail = serde_json::json!({ "why": halt.why() });
-    let rested = Dimension { status: Status::False, pending_until: None, detail: Some(detail) };
-    let outcome = Outcome::progress(format!("nothing is retried: {}", halt.why())).with(dims::ci_retry(), rested);
-    match halt {
-        Halt::NotOpen | Halt::ForeignHead => outcome.with(dims::reconcile(), Dimension::needed()),
-        Halt::NoPipeline | Halt::OldPipeline => outcome,
     }
 }
 
