@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// Jobs of one pipeline that are looked at.
 pub const MAX_JOBS: usize = 50;
-/// Bytes of the jobs that a row records; the inbox beside it may be as large.
-pub const MAX_RECORD_BYTES: usize = 3 << 10;
+/// Bytes of the jobs that a row records: most of the 6 KB that they share with the inbox, and enough for fifty plain ones.
+pub const MAX_RECORD_BYTES: usize = 4 << 10;
 /// How long after a job's end its log may still lack lines.
 const SETTLES_AFTER: Duration = Duration::from_secs(60);
 /// How soon a log that is not complete is looked at again.
