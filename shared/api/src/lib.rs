@@ -7,6 +7,7 @@ mod fields;
 mod gate;
 mod openapi;
 mod page;
+pub mod pages;
 mod plan;
 mod problem;
 mod refusal;

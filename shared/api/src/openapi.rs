@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the routes and the types that they answer with.
 
 use crate::problem::Problem;
-use crate::routes::{hooks, lifecycle, progress, service, work_items};
+use crate::routes::{errors, hooks, lifecycle, progress, service, work_items};
 use crate::view::ProblemDocument;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
@@ -22,7 +22,7 @@ pub fn document() -> OpenApi {
     info(title = "Collie", description = "Work items that end as merged merge requests."),
     paths(
         work_items::submit, work_items::list, work_items::validate, work_items::show, progress::timeline, progress::explain,
-        lifecycle::retry, lifecycle::cancel, service::me, service::health, service::openapi, hooks::take
+        lifecycle::retry, lifecycle::cancel, service::me, service::health, service::openapi, hooks::take, errors::page
     ),
     components(schemas(ProblemDocument)),
     modifiers(&Security, &Problems)

@@ -1,5 +1,6 @@
 //! The routes: each reads its request, makes one call of a use case and shows the answer.
 
+pub(crate) mod errors;
 pub(crate) mod hooks;
 pub(crate) mod lifecycle;
 pub(crate) mod progress;
@@ -22,6 +23,7 @@ pub fn router(state: ApiState) -> Router {
     let v1 = open().merge(callers(&state)).merge(hook_door(&state));
     Router::new()
         .nest("/v1", v1)
+        .route("/errors/{code}", get(errors::page))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(state.clone(), answer::finish))

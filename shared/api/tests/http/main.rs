@@ -5,6 +5,7 @@ mod access;
 mod door;
 mod failures;
 mod moving;
+mod pages;
 mod reading;
 mod secrecy;
 mod submitting;

@@ -9,7 +9,9 @@ use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
-use collie_engine::ports::{Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, TraceTail, Tree, Wakes};
+use collie_engine::ports::{
+    Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, TraceTail, Tree, Wakes,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -123,6 +125,9 @@ impl Forge for NoForge {
         never()
     }
     async fn file_sha256(&self, _: &ProjectRef, _: &Sha, _: &str) -> Result<Option<String>, Failure> {
+        never()
+    }
+    async fn file(&self, _: &ProjectRef, _: &Sha, _: &str) -> Result<Option<Vec<u8>>, Failure> {
         never()
     }
     async fn merge_base(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<Option<Sha>, Failure> {
