@@ -9,7 +9,7 @@ use crate::execute::Stop;
 use crate::ports::MergeOptions;
 use collie_core::error::{Class, Failure};
 use collie_core::id::Sha;
-use collie_core::item::{BlockedReason, Dimension, ResultKind};
+use collie_core::item::{BlockedReason, Dimension};
 use collie_core::mr::events::{FailedJob, failed_jobs, have_failed};
 use collie_core::mr::facts::{BLOCKERS_KEPT, Blocker, PipelineRef, Rebuilds};
 use collie_core::mr::gate::{self, Conditions, Gate};
@@ -17,7 +17,7 @@ use collie_core::mr::ownership::Ownership;
 use collie_core::mr::ticket::{self, MergeTicket, MergedResult};
 use collie_core::mr::view::{MergeRequest, State};
 use collie_core::mr::wanted::OnConflict;
-use collie_core::mr::{dashboard, dims, tree};
+use collie_core::mr::{dims, tree};
 use collie_core::outcome::{Block, Outcome, RECHECK};
 use std::time::Duration;
 
@@ -34,7 +34,6 @@ impl Work<'_, '_> {
         let mr = self.forge().merge_request(&self.at, iid).await?;
         let mr = mr.ok_or_else(|| Failure::new(Class::Gone, "merge_request_gone", format!("merge request !{iid} has vanished")))?;
         if let Some(ended) = self.ended(&mr) {
-            self.show_end(&mr).await;
             return Ok(ended);
         }
         match mr.state {
@@ -46,12 +45,12 @@ impl Work<'_, '_> {
             return Ok(outcome);
         }
         if let Some(lost) = self.facts.lost(self.item()).cloned() {
-            return self.overwrote(&lost).await;
+            return Box::pin(self.overwrote(&lost)).await;
         }
         if ticket::is_on_train(&mr) {
             return Ok(self.needs_train());
         }
-        let outcome = self.drive(mr.clone()).await?;
+        let outcome = Box::pin(self.drive(mr.clone())).await?;
         Ok(self.freed(&mr, outcome))
     }
 
@@ -64,9 +63,9 @@ impl Work<'_, '_> {
             return Ok(outcome);
         }
         if gate::wants_rebuild(&mr) {
-            return self.answer_conflict(&mr).await;
+            return Box::pin(self.answer_conflict(&mr)).await;
         }
-        self.judge(mr).await
+        Box::pin(self.judge(mr)).await
     }
 
     /// Blocked before there was a merge request: looks whether the cause is gone.
@@ -74,9 +73,9 @@ impl Work<'_, '_> {
         let target = self.forge().branch(&self.at, &self.item().target).await?;
         let head = self.forge().branch(&self.at, self.source_branch()).await?;
         if let Some(head) = head.filter(|_| target.is_some()) {
-            let judged = self.judge_head(&head.sha).await?;
+            let judged = Box::pin(self.judge_head(&head.sha)).await?;
             if let Ownership::Foreign(why) = judged.ownership {
-                return self.foreign(&head.sha, why).await;
+                return Box::pin(self.foreign(&head.sha, why)).await;
             }
         }
         Ok(Outcome::progress("what blocked the item is gone")
@@ -94,7 +93,7 @@ impl Work<'_, '_> {
         let Some(branch) = self.forge().branch(&self.at, self.source_branch()).await? else {
             return Ok(Some(self.rebuild("the source branch is gone")));
         };
-        let judged = self.judge_head(&branch.sha).await?;
+        let judged = Box::pin(self.judge_head(&branch.sha)).await?;
         Ok(match judged.ownership {
             Ownership::Current(number) => {
                 let lags = mr.sha.as_ref() != Some(&branch.sha);
@@ -102,7 +101,7 @@ impl Work<'_, '_> {
                 lags.then(|| self.look_soon("GitLab has not caught up with the push"))
             }
             Ownership::Stale => Some(self.rebuild("the branch holds an earlier build")),
-            Ownership::Foreign(why) => Some(self.foreign(&branch.sha, why).await?),
+            Ownership::Foreign(why) => Some(Box::pin(self.foreign(&branch.sha, why)).await?),
         })
     }
 
@@ -124,12 +123,15 @@ impl Work<'_, '_> {
         });
     }
 
-    /// Lists the failed jobs of a failed head pipeline once, so that lost job hooks do not matter.
+    /// Lists the failed jobs of a failed head pipeline, so that lost job hooks do not matter: once, and at each look where rules
+    /// may retry them, since the same pipeline fails again where anyone retried it in between.
     async fn list_failed_jobs(&mut self, mr: &MergeRequest) -> Result<Option<Outcome>, Stop> {
-        let Some(pipeline) = self.facts.pipeline.as_mut().filter(|p| p.status == "failed" && !p.listed) else { return Ok(None) };
-        pipeline.listed = true;
-        let id = pipeline.id;
+        let again = !self.run.project()?.ci_retry.is_empty();
+        let unlisted = self.facts.pipeline.as_ref().filter(|p| p.status == "failed" && (again || !p.listed));
+        let Some(id) = unlisted.map(|pipeline| pipeline.id) else { return Ok(None) };
         let jobs = self.forge().jobs(&self.at, id).await?;
+        // Only now: what is known is kept even where the list could not be had.
+        self.facts.pipeline.iter_mut().for_each(|pipeline| pipeline.listed = true);
         let failed: Vec<_> = jobs.iter().filter(|j| j.status == "failed" && !j.allow_failure).map(failed_job).collect();
         let known = failed_jobs(self.item());
         if failed.iter().all(|job| known.iter().any(|have| have.id == job.id)) {
@@ -273,7 +275,6 @@ impl Work<'_, '_> {
         self.run.before_write().await?;
         let failure = match self.forge().merge(&self.at, mr.iid, ticket, options).await {
             Ok(done) if done.state == State::Merged => {
-                self.show_end(&done).await;
                 return Ok(self.merged(&done));
             }
             Ok(_) => Failure::new(Class::Conflict, "not_mergeable", "GitLab took the merge call and did not merge"),
@@ -291,7 +292,6 @@ impl Work<'_, '_> {
         if let Some(now) = now
             && let Some(ended) = self.ended(&now)
         {
-            self.show_end(&now).await;
             return Ok(ended);
         }
         match failure.class {
@@ -330,23 +330,6 @@ impl Work<'_, '_> {
 
     fn in_half_an_hour(&self) -> Dimension {
         Dimension::deferred(self.now().after(RECHECK), "a hook, or the regular look at the merge request")
-    }
-
-    /// The note's last edit; the end itself does not wait for it.
-    async fn show_end(&mut self, mr: &MergeRequest) {
-        let Some(note) = self.facts.note.as_ref().and_then(|note| note.id) else { return };
-        let mut item = self.item().clone();
-        item.blocked = None;
-        (item.phase, item.result) = match mr.state {
-            State::Merged => (collie_core::item::Phase::Completed, Some(ResultKind::Merged)),
-            _ => (collie_core::item::Phase::Cancelled, Some(ResultKind::Closed)),
-        };
-        let text = dashboard::render(&item, &self.facts);
-        if self.run.before_write().await.is_ok()
-            && let Err(failure) = self.forge().edit_note(&self.at, mr.iid, note, &text).await
-        {
-            tracing::warn!(item = %item.id, code = failure.code, "the note's last edit failed");
-        }
     }
 }
 
