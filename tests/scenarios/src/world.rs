@@ -321,7 +321,7 @@ impl World {
     pub async fn work_off_by(&self, id: &ItemId, skew_ms: i64) -> Option<Ran> {
         let (engine, death) = self.process_off_by(skew_ms);
         let worker = Worker { actor: "execute".into(), deadline: None };
-        let ran = self.live(&death, engine.execute(id, &worker)).await?;
+        let ran = Box::pin(self.live(&death, engine.execute(id, &worker))).await?;
         match ran {
             Ok(ran) => Some(ran),
             Err(_) => {

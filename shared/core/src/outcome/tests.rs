@@ -177,6 +177,8 @@ fn where_a_caller_moved_the_item_neither_attempts_nor_errors_nor_a_failed_end_ar
     }
     let merged = Outcome::progress("merged").ending(End::Completed(ResultKind::Merged));
     assert_eq!(moved(&merged).0, Phase::Completed);
+    let empty = Outcome::progress("nothing to change").ending(End::Completed(ResultKind::NoChange));
+    assert_eq!(moved(&empty), untouched, "new content is not thrown away with the old");
     let facts = crate::mr::facts::Facts { rechecks: 7, ..sample::facts() }.document();
     let mut item = Item { rev: 2, ..sample::built() };
     of(Class::Bug, &item).knowing(facts.clone()).apply(&mut item, 0, 1, NOW);

@@ -4,10 +4,10 @@ use super::Work;
 use crate::execute::Stop;
 use collie_core::error::Class;
 use collie_core::id::{MrIid, NoteId};
-use collie_core::item::Dimension;
+use collie_core::item::{Dimension, LastError, Phase};
 use collie_core::mr::facts::NoteRef;
 use collie_core::mr::{dashboard, dims};
-use collie_core::outcome::Outcome;
+use collie_core::outcome::{End, Outcome};
 
 impl Work<'_, '_> {
     pub(super) async fn post_dashboard(&mut self) -> Result<Outcome, Stop> {
@@ -29,6 +29,31 @@ impl Work<'_, '_> {
         };
         self.facts.note = Some(NoteRef { id: Some(id), epoch: None, says });
         Ok(done("the note shows the item's state"))
+    }
+
+    /// The note's last edit; the end itself does not wait for it.
+    pub(super) async fn show_end(&mut self, end: &End) {
+        let Some((iid, note)) = self.facts.mr.as_ref().map(|mr| mr.iid).zip(self.facts.note.clone()) else { return };
+        let Some(id) = note.id else { return };
+        let mut item = self.item().clone();
+        item.blocked = None;
+        match end {
+            End::Completed(result) => (item.phase, item.result) = (Phase::Completed, Some(*result)),
+            End::Cancelled(result) => (item.phase, item.result) = (Phase::Cancelled, Some(*result)),
+            End::Failed(failure) => {
+                item.phase = Phase::Failed;
+                item.last_error = Some(LastError::of(failure, self.now()));
+            }
+        }
+        let text = dashboard::render(&item, &self.facts);
+        let says = dashboard::digest(&text);
+        if note.says == says || self.run.before_write().await.is_err() {
+            return;
+        }
+        match self.forge().edit_note(&self.at, iid, id, &text).await {
+            Ok(()) => self.facts.note = Some(NoteRef { says, ..note }),
+            Err(failure) => tracing::warn!(item = %item.id, code = failure.code, "the note's last edit failed"),
+        }
     }
 
     /// A note that was deleted is posted anew.

@@ -17,7 +17,7 @@ impl Work<'_, '_> {
             };
             return match mr.as_ref().filter(|mr| mr.state != State::Opened).and_then(|mr| self.ended(mr)) {
                 Some(ended) => Ok(ended),
-                None => self.end_empty(mr).await,
+                None => Box::pin(self.end_empty(mr)).await,
             };
         }
         let later = Dimension::deferred(self.now().after(RECHECK), "regular check for an empty diff");

@@ -58,14 +58,14 @@ impl Work<'_, '_> {
         if let Some(ended) = known.as_ref().filter(|mr| mr.state != State::Opened).and_then(|mr| self.ended(mr)) {
             return Ok(ended);
         }
-        let fresh = match self.build().await? {
+        let fresh = match Box::pin(self.build()).await? {
             Built::Ready { fresh } => fresh,
-            Built::Empty => return self.end_empty(known).await,
+            Built::Empty => return Box::pin(self.end_empty(known)).await,
             Built::Stopped(outcome) => return Ok(*outcome),
         };
         let mr = match known {
             Some(mr) => self.edit_to_fit(mr).await?,
-            None => match self.open_or_adopt(fresh).await? {
+            None => match Box::pin(self.open_or_adopt(fresh)).await? {
                 Ok(mr) => mr,
                 Err(outcome) => return Ok(*outcome),
             },
@@ -189,14 +189,14 @@ impl Work<'_, '_> {
             let why = format!("{:?} is a protected branch; submit with another source branch", self.source_branch());
             return Err(Failure::rejected("source_branch_protected", why).into());
         }
-        let judged = self.judge_head(&branch.sha).await?;
+        let judged = Box::pin(self.judge_head(&branch.sha)).await?;
         Ok(match judged.ownership {
             Ownership::Current(number) => {
                 self.facts.made(number, branch.sha, judged.parent);
                 Ok(Ground::Built)
             }
             Ownership::Stale => Ok(Ground::Ours(branch.sha)),
-            Ownership::Foreign(why) => Err(Box::new(self.foreign(&branch.sha, why).await?)),
+            Ownership::Foreign(why) => Err(Box::new(Box::pin(self.foreign(&branch.sha, why)).await?)),
         })
     }
 
@@ -263,7 +263,7 @@ impl Work<'_, '_> {
 
     async fn commit(&self, build: &Build, content: &Content, pending: &[usize], force: bool) -> Result<Result<Sha, Failure>, Stop> {
         let project = self.run.project()?;
-        let actions = self.run.engine().inspected(self.item(), content, project).await?;
+        let actions = self.run.engine().inspected(self.item(), content, project, &build.start_sha).await?;
         let message = Trailer::of(self.item(), build.number).append_to(&content.commit_message);
         self.run.before_write().await?;
         let commit =

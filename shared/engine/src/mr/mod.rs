@@ -69,13 +69,14 @@ impl ItemType for MrType {
             Ok(work) => work,
             Err(failure) => return Some(Err(failure.into())),
         };
+        // Boxed: these futures are large, and every caller's would hold the largest.
         let done = match action {
-            decide::CLOSE => work.close().await,
-            decide::ENSURE_MR => work.ensure_mr().await,
-            decide::POST_DASHBOARD => work.post_dashboard().await,
-            decide::RETRY_CI_JOBS => work.retry_ci_jobs().await,
-            decide::CHECK_EMPTY_DIFF => work.check_empty_diff().await,
-            decide::RECONCILE_MR => work.reconcile_mr().await,
+            decide::CLOSE => Box::pin(work.close()).await,
+            decide::ENSURE_MR => Box::pin(work.ensure_mr()).await,
+            decide::POST_DASHBOARD => Box::pin(work.post_dashboard()).await,
+            decide::RETRY_CI_JOBS => Box::pin(work.retry_ci_jobs()).await,
+            decide::CHECK_EMPTY_DIFF => Box::pin(work.check_empty_diff()).await,
+            decide::RECONCILE_MR => Box::pin(work.reconcile_mr()).await,
             _ => return None,
         };
         Some(work.finish(action, done).await)
@@ -100,16 +101,21 @@ impl<'w, 'e> Work<'w, 'e> {
         Ok(Self { run, facts, wanted, at, rules, content: None })
     }
 
-    /// Keeps what was learned, whatever became of the action.
-    async fn finish(self, action: Action, done: Result<Outcome, Stop>) -> Result<Outcome, Stop> {
-        match done {
-            Ok(outcome) => Ok(self.shown(action, outcome).knowing(self.facts.document())),
+    /// Keeps what was learned, whatever became of the action, and shows an end on the merge request.
+    async fn finish(mut self, action: Action, done: Result<Outcome, Stop>) -> Result<Outcome, Stop> {
+        let outcome = match done {
+            Ok(outcome) => outcome,
             Err(Stop::Failed(failure)) => {
                 let failure = self.run.share_wait(failure).await?;
-                Ok(self.run.outcome_of(failure, action).knowing(self.facts.document()))
+                self.run.outcome_of(failure, action)
             }
-            Err(stop) => Err(stop),
+            Err(stop) => return Err(stop),
+        };
+        let outcome = self.shown(action, outcome);
+        if let Some(end) = &outcome.end {
+            self.show_end(end).await;
         }
+        Ok(outcome.knowing(self.facts.document()))
     }
 
     /// Where the item gets blocked or free, its note is to say so.
