@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::reply::{Reply, missing};
 
+/// What switches a flag on; Python's client sends `True`.
+const TRUE_WORDS: [&str; 14] = ["1", "on", "On", "ON", "t", "true", "True", "TRUE", "T", "y", "yes", "Yes", "YES", "Y"];
+
 /// Parameters by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Params(pub(crate) Map<String, Value>);
@@ -72,7 +75,7 @@ impl Params {
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         match self.value(name)? {
             Value::Bool(flag) => Some(*flag),
-            Value::String(text) => Some(matches!(text.as_str(), "true" | "1" | "t" | "on")),
+            Value::String(text) => Some(TRUE_WORDS.contains(&text.as_str())),
             Value::Number(number) => Some(number.as_u64() == Some(1)),
             _ => None,
         }
@@ -139,6 +142,13 @@ mod tests {
         assert_eq!(form.text("title").as_deref(), Some("a b!"));
         assert_eq!(form.list("labels"), Some(vec!["x".to_owned(), "y".to_owned()]));
         assert!(Params::parse("", "application/json", b"{").is_err());
+    }
+
+    #[test]
+    fn a_flag_is_on_by_any_of_the_words_that_clients_send() {
+        for (query, on) in [("a=true", true), ("a=True", true), ("a=yes", true), ("a=1", true), ("a=false", false), ("a=tRUE", false)] {
+            assert_eq!(Params::parse(query, "", b"").unwrap().flag("a"), Some(on), "{query}");
+        }
     }
 
     #[test]
