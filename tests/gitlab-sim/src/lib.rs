@@ -22,7 +22,7 @@
 //! assert_eq!(reply.map(|reply| reply.status), Some(200));
 //! ```
 //!
-//! Not modelled: forks, tags, issues, merge trains, merges within one file, and the rest of
+//! Not modelled: forks, tags, issues, merges within one file, and the rest of
 //! `.gitlab-ci.yml` beyond stages, `allow_failure` and `when: manual`.
 
 mod access;
@@ -53,6 +53,7 @@ mod lookups;
 mod members;
 mod merge;
 mod merge_requests;
+mod merge_trains;
 mod mergeability;
 mod mr_json;
 mod mr_pipelines;

@@ -21,6 +21,11 @@ pub(crate) struct MergeOptions {
 }
 
 impl MergeOptions {
+    /// Those of a car on a train.
+    pub(crate) fn squashing(squash: Option<bool>) -> Self {
+        Self { squash, ..Self::default() }
+    }
+
     fn read(call: &Call) -> Self {
         Self {
             squash: call.params.flag("squash"),
@@ -49,6 +54,7 @@ pub(crate) fn merge(state: &mut State, call: &Call) -> Answer {
     if let Some(reply) = try_auto_merge(state, call, project, iid, user) {
         return Ok(reply);
     }
+    check_train(state, call, project)?;
     check_mergeable(state, project, iid)?;
     if !modern {
         check_sha(state, project, iid, sha.as_deref())?;
@@ -60,7 +66,7 @@ pub(crate) fn merge(state: &mut State, call: &Call) -> Answer {
     Ok(Reply::json(200, &mr_detail(state, call, project, iid).ok_or_else(no_record)?))
 }
 
-fn check_sha(state: &State, project: u64, iid: u64, sha: Option<&str>) -> Result<(), Reply> {
+pub(crate) fn check_sha(state: &State, project: u64, iid: u64, sha: Option<&str>) -> Result<(), Reply> {
     let current = state.mr(project, iid).and_then(|mr| mr.sha.clone()).unwrap_or_default();
     match sha {
         Some(sha) if sha != current => Err(message(409, format!("SHA does not match HEAD of source branch: {current}"))),
@@ -77,6 +83,12 @@ fn try_auto_merge(state: &mut State, call: &Call, project: u64, iid: u64, user: 
     mr.auto_merge = true;
     mr.merge_user = Some(user);
     Some(Reply::json(200, &mr_detail(state, call, project, iid)?))
+}
+
+/// Where merges go by train, only who says so may merge past it. UNCONFIRMED.
+fn check_train(state: &State, call: &Call, project: u64) -> Result<(), Reply> {
+    let by_train = state.project(project).is_some_and(|project| project.settings.merge_trains);
+    if by_train && !call.params.is_set("skip_merge_train") { Err(not_allowed()) } else { Ok(()) }
 }
 
 /// 405 whatever the reason; before 18 a conflict or needed rebase is 422.
@@ -112,17 +124,18 @@ pub(crate) fn cancel_auto_merge(state: &mut State, call: &Call) -> Answer {
     }
     mr.auto_merge = false;
     mr.merge_user = None;
+    state.drop_car(project, iid);
     Ok(Reply::json(201, &mr_detail(state, call, project, iid).ok_or_else(no_record)?))
 }
 
 impl State {
-    fn may_merge_mr(&self, project: u64, iid: u64, user: u64) -> Option<bool> {
+    pub(crate) fn may_merge_mr(&self, project: u64, iid: u64, user: u64) -> Option<bool> {
         let row = self.project(project)?;
         Some(self.may_merge(row, Some(user), &row.mrs.get(&iid)?.target_branch))
     }
 
     /// Why the merge request cannot be merged, after a check if there is no valid one.
-    fn merge_obstacle(&mut self, project: u64, iid: u64) -> Option<&'static str> {
+    pub(crate) fn merge_obstacle(&mut self, project: u64, iid: u64) -> Option<&'static str> {
         let mr = self.mr(project, iid)?;
         if mr.is_open() && !matches!(mr.check, CheckStatus::CanBeMerged | CheckStatus::Preparing) {
             self.check_now(project, iid);
@@ -131,7 +144,7 @@ impl State {
         self.failing_check(row, row.mrs.get(&iid)?)
     }
 
-    fn set_merge_error(&mut self, project: u64, iid: u64, reason: &str) -> Option<()> {
+    pub(crate) fn set_merge_error(&mut self, project: u64, iid: u64, reason: &str) -> Option<()> {
         self.mr_mut(project, iid)?.merge_error = Some(reason.to_owned());
         Some(())
     }
@@ -148,7 +161,7 @@ impl State {
     }
 
     /// Merges; `Err` is the text of `merge_error`.
-    fn merge_mr(&mut self, project: u64, iid: u64, user: u64, options: &MergeOptions) -> Result<(), String> {
+    pub(crate) fn merge_mr(&mut self, project: u64, iid: u64, user: u64, options: &MergeOptions) -> Result<(), String> {
         let merged = self.build_merge(project, iid, user, options)?;
         let failed = || "An error occurred while merging".to_owned();
         let target = self.mr(project, iid).map(|mr| mr.target_branch.clone()).ok_or_else(failed)?;
@@ -211,6 +224,7 @@ impl State {
         mr.squash_commit_sha.clone_from(&merged.squashed);
         let remove = options.remove_source_branch.unwrap_or(mr.remove_source_branch);
         let branch = mr.source_branch.clone();
+        self.skip_train(project, iid);
         self.emit_mr_state(project, iid, user, "merge", (1, 3), previous_update);
         let row = self.project(project)?;
         if remove && branch != row.default_branch && !row.is_protected(&branch) {

@@ -189,6 +189,7 @@ impl State {
         mr.closed_at_ms = Some(now_ms);
         mr.auto_merge = false;
         mr.updated_at_ms = now_ms;
+        self.drop_car(project, iid);
         self.emit_mr_state(project, iid, user, "close", (1, 2), previous_update);
         Some(())
     }

@@ -13,6 +13,11 @@ impl State {
     /// Makes a pipeline, if the commit has a configuration.
     pub(crate) fn create_pipeline(&mut self, project: u64, plan: &PipelinePlan) -> Option<u64> {
         let (sha, reference) = self.pipeline_target(project, plan)?;
+        self.create_pipeline_on(project, plan, sha, reference)
+    }
+
+    /// Makes a pipeline on this commit and ref, if the commit has a configuration.
+    pub(crate) fn create_pipeline_on(&mut self, project: u64, plan: &PipelinePlan, sha: String, reference: String) -> Option<u64> {
         let row = self.project(project)?;
         let commit = row.repo.commit(&sha)?;
         if commit.message.contains("[skip ci]") || commit.message.contains("[ci skip]") {
@@ -216,6 +221,7 @@ impl State {
         }
         pipeline.finished_at_ms = status.is_finished().then_some(now_ms);
         self.emit_pipeline(project, id);
+        self.train_pipeline_ended(project, id, status);
         if status == Status::Success {
             self.auto_merge_after(project, id);
         }
@@ -223,8 +229,9 @@ impl State {
     }
 
     fn auto_merge_after(&mut self, project: u64, pipeline: u64) -> Option<()> {
-        let mrs = self.project(project)?.mrs.values();
-        let waiting: Vec<u64> = mrs.filter(|mr| mr.auto_merge && mr.head_pipeline == Some(pipeline)).map(|mr| mr.iid).collect();
+        let row = self.project(project)?;
+        let waits = |mr: &&MergeRequest| mr.auto_merge && mr.head_pipeline == Some(pipeline) && row.car(mr.iid).is_none();
+        let waiting: Vec<u64> = row.mrs.values().filter(waits).map(|mr| mr.iid).collect();
         for iid in waiting {
             self.run_auto_merge(project, iid);
         }

@@ -13,6 +13,7 @@ use crate::events::ProjectEvent;
 use crate::hooks::Hook;
 use crate::labels::Label;
 use crate::merge_requests::MergeRequest;
+use crate::merge_trains::Car;
 use crate::personas::Persona;
 use crate::pipelines::{Job, JobRule, Pipeline};
 use crate::reply::{Answer, Reply};
@@ -95,6 +96,8 @@ pub struct ProjectSettings {
     pub hidden_note_every: Option<u64>,
     /// Lists of merge requests show a cached `detailed_merge_status` until the row itself changes.
     pub stale_lists: bool,
+    /// Merges go by train.
+    pub merge_trains: bool,
     /// A retry of a successful or failed job is allowed.
     pub jobs_retryable: bool,
 }
@@ -118,6 +121,7 @@ impl Default for ProjectSettings {
             merge_refused: None,
             hidden_note_every: None,
             stale_lists: true,
+            merge_trains: false,
             jobs_retryable: true,
         }
     }
@@ -199,6 +203,8 @@ pub(crate) struct Project {
     pub(crate) events: Vec<ProjectEvent>,
     pub(crate) rules: Vec<JobRule>,
     pub(crate) personas: Vec<Persona>,
+    /// Merge trains, in the order of joining; merged ones stay.
+    pub(crate) cars: Vec<Car>,
 }
 
 impl Project {
@@ -227,6 +233,7 @@ impl Project {
             events: Vec::new(),
             rules: Vec::new(),
             personas: Vec::new(),
+            cars: Vec::new(),
         }
     }
 
@@ -315,7 +322,7 @@ fn merge_settings(body: &mut Value, settings: &ProjectSettings) {
     body["remove_source_branch_after_merge"] = json!(settings.remove_source_branch_after_merge);
     body["approvals_before_merge"] = json!(settings.approvals_required);
     body["merge_pipelines_enabled"] = json!(settings.pipelines == PipelineMode::MergedResults);
-    body["merge_trains_enabled"] = json!(false);
+    body["merge_trains_enabled"] = json!(settings.merge_trains);
     body["allow_merge_on_skipped_pipeline"] = json!(false);
 }
 

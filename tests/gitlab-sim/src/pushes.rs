@@ -92,6 +92,7 @@ impl State {
     pub(crate) fn process_push(&mut self, project: u64, push: &Push) -> Option<()> {
         self.emit_push(project, push);
         self.add_push_event(project, push);
+        self.train_target_moved(project, push);
         let iids: Vec<u64> = self.project(project)?.mrs.values().filter(|mr| mr.is_open()).map(|mr| mr.iid).collect();
         for iid in iids {
             let mr = self.mr(project, iid)?;
@@ -135,6 +136,7 @@ impl State {
         mr.auto_merge = false;
         mr.merge_error = None;
         mr.mark_unchecked();
+        self.drop_car(project, iid);
         self.refresh_diff(project, iid)
     }
 
@@ -186,6 +188,7 @@ impl State {
         mr.merged_at_ms = Some(now_ms);
         mr.merge_commit_sha.clone_from(&push.after);
         mr.updated_at_ms = now_ms;
+        self.skip_train(project, iid);
         self.emit_mr_state(project, iid, push.user, "merge", (1, 3), previous_update);
         Some(())
     }

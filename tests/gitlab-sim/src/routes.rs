@@ -12,7 +12,7 @@ use crate::reply::{Answer, Reply, error, unauthorized};
 use crate::state::State;
 use crate::{
     access, approvals, branches, commits, commits_api, compare, discussions, events, files, files_write, hooks, jobs, labels, lookups,
-    members, merge, merge_requests, mr_pipelines, mr_update, notes, pipelines_api, project, rebase, token_rotation,
+    members, merge, merge_requests, merge_trains, mr_pipelines, mr_update, notes, pipelines_api, project, rebase, token_rotation,
 };
 
 /// What serves a route.
@@ -87,6 +87,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/unapprove", approvals::unapprove),
     route("PUT", "/projects/:id/merge_requests/:merge_request_iid/reset_approvals", approvals::reset),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/merge_ref", merge::merge_ref),
+    route("GET", "/projects/:id/merge_trains", merge_trains::list),
+    route("GET", "/projects/:id/merge_trains/merge_requests/:merge_request_iid", merge_trains::get),
+    route("POST", "/projects/:id/merge_trains/merge_requests/:merge_request_iid", merge_trains::join),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/notes", notes::list),
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/notes", notes::create),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/notes/:note_id", notes::get),
