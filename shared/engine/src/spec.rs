@@ -1,12 +1,18 @@
 //! The content of an item's revision: action list from the store, bytes from the archive, inspected again (INV-1).
 
 use crate::Engine;
+use crate::ports::ProjectRef;
 use crate::settings::Project;
 use collie_core::error::Failure;
 use collie_core::files::{ActionRecord, FileAction, sha256_hex};
-use collie_core::id::ItemId;
+use collie_core::id::{ItemId, Sha};
 use collie_core::item::{Content, Item};
-use collie_core::policy::{FileActions, Inspected, Subject};
+use collie_core::policy::{FileActions, Inspected, Policy, Subject, can_be_included, local_includes};
+
+/// Where GitLab looks for a project's CI definition unless its settings say otherwise.
+const CI_DEFINITION: &str = ".gitlab-ci.yml";
+/// Files of a CI definition that are read; GitLab itself stops at 150.
+const MAX_INCLUDES: usize = 150;
 
 /// Where the bytes of an item's file lie: under the item's own prefix, by their digest.
 pub(crate) fn blob_key(id: &ItemId, sha256: &str) -> String {
@@ -47,8 +53,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads the files of a revision and inspects them again: what is pushed is what passed.
-    pub(crate) async fn inspected(&self, item: &Item, content: &Content, project: &Project) -> Result<Inspected<FileActions>, Failure> {
+    /// Reads the files of a revision and inspects them again, with what only GitLab knows at the commit they go onto: what is
+    /// pushed is what passed.
+    pub(crate) async fn inspected(
+        &self,
+        item: &Item,
+        content: &Content,
+        project: &Project,
+        onto: &Sha,
+    ) -> Result<Inspected<FileActions>, Failure> {
         let mut actions = Vec::with_capacity(content.actions.len());
         for record in &content.actions {
             actions.push(self.file_action(&item.id, record).await?);
@@ -62,7 +75,8 @@ impl Engine {
             labels: &content.labels,
             commit_message: Some(&content.commit_message),
         };
-        let inspected = project.policy.inspect(&subject).map_err(|violations| {
+        let policy = self.policy_at(project, content, onto).await?;
+        let inspected = policy.inspect(&subject).map_err(|violations| {
             let first = violations.first().map_or_else(String::new, |v| format!("{}: {}", v.path, v.message));
             Failure::rejected("policy", format!("the content no longer passes the policy: {first}"))
         })?;
@@ -70,6 +84,37 @@ impl Engine {
             return Err(Failure::bug("the stored files are not the ones that were submitted"));
         }
         Ok(inspected)
+    }
+
+    /// The project's policy, with the files protected that the CI definition includes at a commit. They are asked for only where
+    /// a file could be one of them.
+    async fn policy_at(&self, project: &Project, content: &Content, onto: &Sha) -> Result<Policy, Failure> {
+        if !content.actions.iter().flat_map(ActionRecord::paths).any(can_be_included) {
+            return Ok(project.policy.clone());
+        }
+        let included = self.ci_includes(&project.at, onto).await?;
+        let unusable = |_| Failure::rejected("policy", "the project's CI definition includes paths that cannot be protected");
+        project.policy.protecting(&included).map_err(unusable)
+    }
+
+    /// Every file of the repository that the CI definition includes at a commit, through included files too.
+    async fn ci_includes(&self, at: &ProjectRef, commit: &Sha) -> Result<Vec<String>, Failure> {
+        let (mut included, mut todo) = (Vec::new(), vec![CI_DEFINITION.to_owned()]);
+        let mut read = 0;
+        while let Some(path) = todo.pop() {
+            read += 1;
+            if read > MAX_INCLUDES {
+                return Err(Failure::rejected("policy", format!("the CI definition includes more than {MAX_INCLUDES} files")));
+            }
+            let definition = self.ports.forge.file(at, commit, &path).await?.unwrap_or_default();
+            for found in local_includes(&definition) {
+                if !included.contains(&found) {
+                    todo.extend((!found.contains('*')).then(|| found.clone()));
+                    included.push(found);
+                }
+            }
+        }
+        Ok(included)
     }
 
     async fn file_action(&self, id: &ItemId, record: &ActionRecord) -> Result<FileAction, Failure> {

@@ -26,6 +26,10 @@ impl Forge for GitLab {
         self.get_file_sha256(project, at, path).await
     }
 
+    async fn file(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.get_file(project, at, path).await
+    }
+
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {
         self.get_merge_base(project, a, b).await
     }

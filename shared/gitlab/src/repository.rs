@@ -43,10 +43,19 @@ impl GitLab {
     }
 
     pub(crate) async fn get_file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure> {
+        Ok(self.read_file(project, at, path).await?.map(|file| file.content_sha256))
+    }
+
+    pub(crate) async fn get_file(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(file) = self.read_file(project, at, path).await? else { return Ok(None) };
+        let bytes = BASE64.decode(file.content.as_bytes());
+        bytes.map(Some).map_err(|_| Failure::bug("GitLab sent a file whose content is not base64"))
+    }
+
+    async fn read_file(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<wire::File>, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["repository", "files", path], &[("ref", at.as_str())])?;
-        let found = optional(scope.read::<wire::File>(Call::File, url).await)?;
-        Ok(found.map(|file| file.content_sha256))
+        optional(scope.read::<wire::File>(Call::File, url).await)
     }
 
     pub(crate) async fn get_merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {

@@ -106,6 +106,8 @@ pub(crate) struct Commit {
 #[derive(Debug, Deserialize)]
 pub(crate) struct File {
     pub(crate) content_sha256: String,
+    #[serde(default)]
+    pub(crate) content: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -33,6 +33,10 @@ impl Forge for Forgeless {
         refused()
     }
 
+    async fn file(&self, _: &ProjectRef, _: &Sha, _: &str) -> Result<Option<Vec<u8>>, Failure> {
+        refused()
+    }
+
     async fn merge_base(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<Option<Sha>, Failure> {
         refused()
     }

@@ -392,6 +392,10 @@ impl Forge for Process<dyn Forge> {
         self.effect("forge.file_sha256", || self.inner.file_sha256(project, at, path), unheard_read).await
     }
 
+    async fn file(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.effect("forge.file", || self.inner.file(project, at, path), unheard_read).await
+    }
+
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure> {
         self.effect("forge.merge_base", || self.inner.merge_base(project, a, b), unheard_read).await
     }

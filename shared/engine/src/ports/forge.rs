@@ -120,6 +120,9 @@ pub trait Forge: Send + Sync {
     /// `GET …/repository/files/:path` at a commit: the SHA-256 of its content, as hex.
     async fn file_sha256(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<String>, Failure>;
 
+    /// `GET …/repository/files/:path` at a commit: its bytes, none where there is no such file.
+    async fn file(&self, project: &ProjectRef, at: &Sha, path: &str) -> Result<Option<Vec<u8>>, Failure>;
+
     /// `GET …/repository/merge_base`.
     async fn merge_base(&self, project: &ProjectRef, a: &Sha, b: &Sha) -> Result<Option<Sha>, Failure>;
 
