@@ -291,11 +291,17 @@ impl World {
         }
     }
 
-    /// Retries an item.
+    /// Retries an item; a caller whose connection breaks asks again, and may then find it active.
     pub async fn retry(&self, id: &ItemId, overwrite: bool) {
         let caller = Caller { admin: true, ..Self::caller() };
-        let (engine, death) = self.process();
-        self.live(&death, engine.retry(&caller, id, overwrite)).await.expect("no fault here").expect("the item can be retried");
+        loop {
+            let (engine, death) = self.process();
+            match self.live(&death, engine.retry(&caller, id, overwrite)).await {
+                Some(Ok(_) | Err(lifecycle::Error::WrongPhase("active"))) => return,
+                Some(Err(error)) => panic!("retry: {error}"),
+                None => {}
+            }
+        }
     }
 
     /// Reads an item.
