@@ -449,6 +449,23 @@ def check_rebase(world):
     world.project.mergerequests.update(mr.iid, {"state_event": "close"})
 
 
+def check_merge_trains(world):
+    trains = world.project.merge_trains
+    with refused(403):
+        trains.list(get_all=True)
+    world.settings(merge_trains=True)
+    sha = world.file("train", "train.txt", "1\n").id
+    mr = world.open("train", "By train")
+    world.finished(world.pipeline_of(sha).id)
+    world.mergeable(mr)
+    path = f"/projects/{world.project.id}/merge_trains/merge_requests/{mr.iid}"
+    world.bot.http_post(path, post_data={"sha": sha})
+    assert world.bot.http_get(path)["merge_request"]["iid"] == mr.iid
+    assert [row.merge_request["iid"] for row in trains.list(scope="active", get_all=True)] == [mr.iid]
+    eventually(lambda: world.read(mr).state == "merged", "the train arrives")
+    world.settings(merge_trains=False)
+
+
 def check_pipelines(world):
     project = world.project
     rule = {"job": "unit-tests", "outcome": "failed", "failure_reason": "script_failure", "trace": "ERROR: it broke\n"}
@@ -546,6 +563,7 @@ def check_all(world):
     check_merge(world, mr)
     check_auto_merge(world)
     check_rebase(world)
+    check_merge_trains(world)
     check_pipelines(world)
     check_hooks(world)
     check_pagination(world)
