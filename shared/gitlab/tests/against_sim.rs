@@ -74,7 +74,7 @@ impl Demo {
     }
 
     async fn merge(&self, iid: MrIid, head: &Sha) -> Result<MergeRequest, Failure> {
-        let ticket = MergeTicket::issue(&self.read(iid).await, Some(head), PipelineRule::None).unwrap();
+        let ticket = MergeTicket::issue(&self.read(iid).await, Some(head), PipelineRule::None, None).unwrap();
         let options = MergeOptions { squash: false, remove_source_branch: true };
         self.gitlab.merge(&self.project, iid, &ticket, options).await
     }
@@ -215,7 +215,7 @@ async fn merges_are_refused_for_a_draft_and_for_another_head() {
     assert_eq!(kind(demo.merge(iid, &head).await), (Class::Conflict, "not_mergeable"));
     let edit = MrEdit { title: Some("Add a".into()), ..MrEdit::default() };
     demo.gitlab.edit_merge_request(&demo.project, iid, &edit).await.unwrap();
-    let ticket = MergeTicket::issue(&demo.read(iid).await, Some(&head), PipelineRule::None).unwrap();
+    let ticket = MergeTicket::issue(&demo.read(iid).await, Some(&head), PipelineRule::None, None).unwrap();
     demo.sim.push(DEMO_PROJECT_ID, BRANCH, &[("src/c.rs", Some("c"))], "c", "developer");
     demo.sim.advance_by(60_000);
     let options = MergeOptions { squash: false, remove_source_branch: true };

@@ -255,7 +255,7 @@ async fn editing_sends_only_what_changes() {
 async fn merging_names_the_tickets_sha() {
     let stub = Stub::start([sample!("mr_mergeable")]).await;
     let mr = stub.gitlab().merge_request(&stub.project(), MrIid(2)).await.unwrap().unwrap();
-    let ticket = MergeTicket::issue(&mr, Some(&head()), PipelineRule::Required).unwrap();
+    let ticket = MergeTicket::issue(&mr, Some(&head()), PipelineRule::Required, None).unwrap();
     let stub = Stub::start([sample!("mr_merged")]).await;
     let options = MergeOptions { squash: true, remove_source_branch: false };
     let merged = stub.gitlab().merge(&stub.project(), MrIid(2), &ticket, options).await.unwrap();
