@@ -129,12 +129,12 @@ async fn a_data_directory_has_one_server() {
 async fn a_configuration_that_cannot_be_honoured_is_refused_with_all_its_problems() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("collie.yaml");
-    std::fs::write(&file, "queues: {}\nprojects: [{path: demo/app, merge: train}]\ncolour: red\n").unwrap();
+    std::fs::write(&file, "queues: {}\nprojects: [{path: demo/app, merge: rocket}]\ncolour: red\n").unwrap();
     let data_dir = directory.path().join("data");
     let (file, data_dir) = (file.to_str().unwrap(), data_dir.to_str().unwrap());
     let (code, _, errors) = outcome(&["serve", "--simulator", "--config", file, "--data-dir", data_dir]).await;
     assert_eq!(code, 2, "{errors}");
-    for problem in ["queues: is not supported yet", "projects[0].merge: \"train\" is not supported yet", "colour: is no key"] {
+    for problem in ["queues: is not supported yet", "projects[0].merge: \"rocket\" is neither \"direct\" nor \"train\"", "colour: is no key"] {
         assert!(errors.contains(problem), "{problem} in {errors}");
     }
 }

@@ -9,6 +9,7 @@ pub use settings::host_of;
 
 use collie_core::ci::RetryRules;
 use collie_core::mr::ticket::PipelineRule;
+use collie_core::mr::train::MergeMode;
 use collie_core::policy::{Config as PolicyConfig, Policy};
 use section::{Problems, Section};
 use serde_json::Value;
@@ -61,6 +62,8 @@ pub struct ProjectConfig {
     pub token: Option<SecretName>,
     /// Which pipelines a merge needs.
     pub pipelines: PipelineRule,
+    /// How merges are made.
+    pub merge: MergeMode,
     /// What may pass.
     pub policy: Policy,
     /// Which failed CI jobs are retried, and when.
@@ -84,7 +87,7 @@ impl ProjectConfig {
     pub fn plain(path: &str) -> Self {
         let (id, token, pipelines) = (None, None, PipelineRule::Required);
         let (policy, ci_retry) = (Policy::default(), RetryRules::default());
-        Self { path: path.to_owned(), id, connection: MAIN.to_owned(), token, pipelines, policy, ci_retry }
+        Self { path: path.to_owned(), id, connection: MAIN.to_owned(), token, pipelines, merge: MergeMode::Direct, policy, ci_retry }
     }
 }
 
@@ -188,7 +191,7 @@ fn project(index: usize, value: Value, problems: &mut Problems) -> Option<Projec
     if path.as_deref().is_some_and(|path| !is_project_path(path)) {
         problems.note(&section.at("path"), "a path is written as group/project, without '~'");
     }
-    check_merge(&mut section, problems);
+    let merge = merge(&mut section, problems);
     let id = section.optional("id", problems);
     let connection = section.optional("connection", problems).unwrap_or_else(|| MAIN.to_owned());
     let token = section.optional("token", problems);
@@ -196,16 +199,17 @@ fn project(index: usize, value: Value, problems: &mut Problems) -> Option<Projec
     let policy = policy(&mut section, problems);
     let ci_retry = ci_retry(&mut section, problems);
     section.finish(&LATER_IN_PROJECTS, problems);
-    Some(ProjectConfig { path: path?, id, connection, token, pipelines, policy, ci_retry })
+    Some(ProjectConfig { path: path?, id, connection, token, pipelines, merge, policy, ci_retry })
 }
 
-fn check_merge(section: &mut Section, problems: &mut Problems) {
+fn merge(section: &mut Section, problems: &mut Problems) -> MergeMode {
     let place = section.at("merge");
     match section.optional::<String>("merge", problems).as_deref() {
         None | Some("direct") => {}
-        Some("train") => problems.note(&place, "\"train\" is not supported yet"),
+        Some("train") => return MergeMode::Train,
         Some(other) => problems.note(&place, format!("{other:?} is neither \"direct\" nor \"train\"")),
     }
+    MergeMode::Direct
 }
 
 fn policy(section: &mut Section, problems: &mut Problems) -> Policy {
@@ -291,7 +295,7 @@ connections:
   main: {url: 12, token: glpat-inline}
   other: {url: https://other.example.com}
 projects:
-  - {id: 1, merge: train, colour: red}
+  - {id: 1, merge: rocket, colour: red}
   - {path: app, pipelines: sometimes, ci_retry: [{name: a, delays: [0s], match: {message: "/(?=x)/"}}], poll: {}}
   - {path: group/a, connection: third, policy: {protected: []}}
   - {path: group/a}
@@ -306,7 +310,7 @@ queues: {}
             "connections.main.url:",
             "connections.main.token: a secret is written as",
             "projects[0].path: is missing",
-            "projects[0].merge: \"train\" is not supported yet",
+            "projects[0].merge: \"rocket\" is neither \"direct\" nor \"train\"",
             "projects[0].colour: is no key",
             "projects[1].path: a path",
             "projects[1].pipelines:",

@@ -28,7 +28,7 @@ impl Configuration {
         let connection = self.connections.get(&config.connection);
         let host = connection.and_then(ConnectionConfig::host).ok_or_else(|| format!("no URL of {:?} is configured", config.connection))?;
         let id = ProjectId(config.id.ok_or("id is missing; `collie config check --resolve` finds it")?);
-        let rules = ProjectRules { pipelines: config.pipelines, service: self.service.clone() };
+        let rules = ProjectRules { pipelines: config.pipelines, merge: config.merge, service: self.service.clone() };
         let (policy, ci_retry) = (config.policy.clone(), config.ci_retry.clone());
         Ok(Project { path: config.path.clone(), at: ProjectRef { host, id }, rules, policy, ci_retry })
     }

@@ -21,6 +21,8 @@ pub(crate) enum Call {
     OpenMergeRequest,
     EditMergeRequest,
     Merge,
+    JoinTrain,
+    TrainCar,
     StartPipeline,
     Approvals,
     Notes,
@@ -34,7 +36,7 @@ pub(crate) enum Call {
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -50,6 +52,8 @@ impl Call {
         Self::OpenMergeRequest,
         Self::EditMergeRequest,
         Self::Merge,
+        Self::JoinTrain,
+        Self::TrainCar,
         Self::StartPipeline,
         Self::Approvals,
         Self::Notes,
@@ -63,7 +67,7 @@ impl Call {
     /// The HTTP method.
     pub(crate) const fn method(self) -> Method {
         match self {
-            Self::CreateCommit | Self::OpenMergeRequest | Self::StartPipeline | Self::AddNote | Self::RetryJob => Method::POST,
+            Self::CreateCommit | Self::OpenMergeRequest | Self::JoinTrain | Self::StartPipeline | Self::AddNote | Self::RetryJob => Method::POST,
             Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
@@ -90,6 +94,7 @@ impl Call {
             Self::MergeRequest | Self::EditMergeRequest => "…/merge_requests/:iid",
             Self::OpenMergeRequests | Self::OpenMergeRequest => "…/merge_requests",
             Self::Merge => "…/merge_requests/:iid/merge",
+            Self::JoinTrain | Self::TrainCar => "…/merge_trains/merge_requests/:iid",
             Self::StartPipeline => "…/merge_requests/:iid/pipelines",
             Self::Approvals => "…/merge_requests/:iid/approvals",
             Self::Notes | Self::AddNote => "…/merge_requests/:iid/notes",

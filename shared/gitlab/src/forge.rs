@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::{JobId, MrIid, NoteId, PipelineId, Sha};
 use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_engine::ports::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 
@@ -64,6 +65,18 @@ impl Forge for GitLab {
 
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure> {
         self.put_merge(project, iid, ticket, options).await
+    }
+
+    async fn join_merge_train(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, squash: bool) -> Result<(), Failure> {
+        self.post_train(project, iid, ticket, squash).await
+    }
+
+    async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure> {
+        self.get_train_car(project, iid).await
+    }
+
+    async fn merges_by_train(&self, project: &ProjectRef) -> Result<bool, Failure> {
+        self.get_merges_by_train(project).await
     }
 
     async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ mod gitlab;
 mod http;
 mod limits;
 mod merge_requests;
+mod merge_trains;
 mod notes;
 mod pages;
 mod pipelines;

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::{JobId, MrIid, NoteId, PipelineId, Sha};
 use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_engine::ports::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 
@@ -70,6 +71,18 @@ impl Forge for Forgeless {
     }
 
     async fn merge(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: MergeOptions) -> Result<MergeRequest, Failure> {
+        refused()
+    }
+
+    async fn join_merge_train(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: bool) -> Result<(), Failure> {
+        refused()
+    }
+
+    async fn merge_train_car(&self, _: &ProjectRef, _: MrIid) -> Result<Option<CarState>, Failure> {
+        refused()
+    }
+
+    async fn merges_by_train(&self, _: &ProjectRef) -> Result<bool, Failure> {
         refused()
     }
 

@@ -5,8 +5,7 @@
 //! it is the first; its failure drops the car, and the cars behind it start anew. A push to the source drops the car too. A car
 //! that is dropped is gone; one that is merged stays to be read.
 //!
-//! UNCONFIRMED, from the documentation alone: 400 for what cannot join, 403 where the project has no trains, 405 for a merge
-//! past the train without `skip_merge_train`, and that a dropped car leaves its failed pipeline as the head pipeline.
+//! UNCONFIRMED: the text of the 400 for what cannot join, 405 for a merge past the train without `skip_merge_train`, and that a dropped car leaves its failed pipeline as the head pipeline.
 
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ use crate::pagination::{Totals, paginate};
 use crate::pipelines::{PipelinePlan, Status, pipeline_row};
 use crate::project::Project;
 use crate::pushes::Push;
-use crate::reply::{Answer, Reply, bad_request, forbidden, no_record, unauthorized};
+use crate::reply::{Answer, Reply, bad_request, forbidden, no_record, not_found, unauthorized};
 use crate::repo::CommitDraft;
 use crate::state::{State, Task};
 
@@ -124,7 +123,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
 pub(crate) fn get(state: &mut State, call: &Call) -> Answer {
     let (project, iid) = readable(state, call)?;
     let row = state.project(project).ok_or_else(no_record)?;
-    let car = row.cars.iter().rev().find(|car| car.mr == iid).ok_or_else(no_record)?;
+    let car = row.cars.iter().rev().find(|car| car.mr == iid).ok_or_else(|| not_found("Merge Train Merge Request"))?;
     Ok(Reply::json(200, &car_json(state, row, car)))
 }
 

@@ -9,6 +9,7 @@ use collie_core::error::{Class, Failure};
 use collie_core::id::{BranchIdentity, ItemId, JobId, MrIid, NoteId, PipelineId, ProjectId, Sha};
 use collie_core::item::{BranchHead, Content, HostWait, Item, MrLink, TimelineEntry};
 use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::policy::{FileActions, Inspected};
 use collie_core::queue::{Change, Creation};
@@ -458,6 +459,19 @@ impl Forge for Process<dyn Forge> {
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure> {
         self.effects.plan().merges.push(ticket.sha().clone());
         self.effect("forge.merge", || self.inner.merge(project, iid, ticket, options), unheard_write).await
+    }
+
+    async fn join_merge_train(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, squash: bool) -> Result<(), Failure> {
+        self.effects.plan().merges.push(ticket.sha().clone());
+        self.effect("forge.join_merge_train", || self.inner.join_merge_train(project, iid, ticket, squash), unheard_write).await
+    }
+
+    async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure> {
+        self.effect("forge.merge_train_car", || self.inner.merge_train_car(project, iid), unheard_read).await
+    }
+
+    async fn merges_by_train(&self, project: &ProjectRef) -> Result<bool, Failure> {
+        self.effect("forge.merges_by_train", || self.inner.merges_by_train(project), unheard_read).await
     }
 
     async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use collie_core::ci::RetryRules;
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::{ItemId, ProjectId};
 use collie_core::item::Item;
+use collie_core::mr::train::MergeMode;
 use collie_core::mr::wanted::{ProjectRules, Wanted};
 use collie_core::policy::Policy;
 use collie_dynamo::{DynamoItems, MemoryItems};
@@ -55,6 +56,7 @@ struct Inner {
     ids: Arc<CountingIds>,
     hooks_lost: AtomicBool,
     ci_retry: Mutex<RetryRules>,
+    by_train: AtomicBool,
     next_tick: AtomicU64,
     crashes: AtomicU64,
 }
@@ -120,6 +122,7 @@ impl World {
             ids: Arc::default(),
             hooks_lost: AtomicBool::new(false),
             ci_retry: Mutex::default(),
+            by_train: AtomicBool::new(false),
             crashes: AtomicU64::new(0),
         }))
     }
@@ -176,6 +179,14 @@ impl World {
         *self.0.ci_retry.lock().unwrap() = rules;
     }
 
+    /// From now on the project's merges go by train, and Collie is configured so.
+    pub fn merge_by_train(&self) {
+        self.0.by_train.store(true, Ordering::Relaxed);
+        self.sim().set_settings(DEMO_PROJECT_ID, |settings| {
+            (settings.merge_trains, settings.pipelines) = (true, gitlab_sim::PipelineMode::MergedResults);
+        });
+    }
+
     /// From now on no hook arrives.
     pub fn lose_hooks(&self) {
         self.0.hooks_lost.store(true, Ordering::Relaxed);
@@ -230,10 +241,11 @@ impl World {
     }
 
     fn settings(&self) -> Settings {
+        let merge = if self.0.by_train.load(Ordering::Relaxed) { MergeMode::Train } else { MergeMode::Direct };
         let project = Project {
             path: DEMO_PROJECT_PATH.into(),
             at: ProjectRef { host: self.0.host.clone(), id: ProjectId(DEMO_PROJECT_ID) },
-            rules: ProjectRules::default(),
+            rules: ProjectRules { merge, ..ProjectRules::default() },
             policy: Policy::default(),
             ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };

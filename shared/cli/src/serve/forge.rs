@@ -146,7 +146,7 @@ async fn project(
         None => resolve(&config.path, &host, config.policy, asking).await?,
     };
     let token = config.token.map(|name| secrets.resolve(&name)).transpose()?;
-    let rules = ProjectRules { pipelines: config.pipelines, service: service.to_owned() };
+    let rules = ProjectRules { pipelines: config.pipelines, merge: config.merge, service: service.to_owned() };
     Ok((Project { path: config.path, at: ProjectRef { host, id }, rules, policy, ci_retry: config.ci_retry }, token))
 }
 

@@ -1,5 +1,6 @@
 //! What Collie knows about a merge request item; written by lease holders alone.
 
+use super::train::Ride;
 use crate::error::Failure;
 use crate::files::ContentHash;
 use crate::id::{MrIid, NoteId, PipelineId, Sha, UserId};
@@ -176,6 +177,9 @@ pub struct Facts {
     /// The target's head for which a pipeline of the merged result was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piped: Option<Sha>,
+    /// What was done to get the merge request on a merge train.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<Ride>,
     /// The commit that the merge made on the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_commit: Option<Sha>,

@@ -6,6 +6,7 @@
 
 use super::facts::Blocker;
 use super::ticket::{MergeTicket, MergedResult, NoTicket, PipelineRule};
+use super::train;
 use super::view::{MergeRequest, Pipeline};
 use crate::id::Sha;
 use crate::time::Timestamp;
@@ -14,8 +15,10 @@ use crate::time::Timestamp;
 pub const OLD_TARGET: &str = "pipeline_old_target";
 
 /// The codes of blockers. A word of GitLab's that Collie does not know is a code as well, and in no list.
-pub const CODES: [&str; 35] = [
+pub const CODES: [&str; 37] = [
     OLD_TARGET,
+    train::IN_TRAIN,
+    train::DROPPED,
     "not_open",
     "head_not_verified",
     "pipeline_missing",

@@ -9,6 +9,7 @@ pub mod gate;
 pub mod ownership;
 pub mod ticket;
 pub mod trailer;
+pub mod train;
 pub mod tree;
 pub mod view;
 pub mod wanted;

@@ -63,7 +63,7 @@ pub fn result_pipeline(mr: &MergeRequest) -> Option<&Pipeline> {
     mr.head_pipeline.as_ref().filter(counts)
 }
 
-/// Whether the merge request is on a merge train.
+/// Whether the newest pipeline of the merge request is that of a merge train, which it is on or was dropped from.
 #[must_use]
 pub fn is_on_train(mr: &MergeRequest) -> bool {
     mr.head_pipeline.as_ref().is_some_and(|p| p.git_ref == format!("refs/merge-requests/{}/train", mr.iid))

@@ -1,6 +1,7 @@
 //! What a caller wants of a merge request beside files and target, and the hash by which a change of it is seen.
 
 use super::ticket::PipelineRule;
+use super::train::MergeMode;
 use crate::files::sha256_hex;
 use crate::item::Content;
 use serde::{Deserialize, Serialize};
@@ -52,13 +53,15 @@ impl Default for Wanted {
 pub struct ProjectRules {
     /// Whether merges need a pipeline.
     pub pipelines: PipelineRule,
+    /// How merges are made.
+    pub merge: MergeMode,
     /// The label that marks merge requests of this service, without its `managed-by::` prefix.
     pub service: String,
 }
 
 impl Default for ProjectRules {
     fn default() -> Self {
-        Self { pipelines: PipelineRule::Required, service: "collie".into() }
+        Self { pipelines: PipelineRule::Required, merge: MergeMode::Direct, service: "collie".into() }
     }
 }
 
@@ -125,7 +128,7 @@ mod tests {
     fn the_defaults_merge_nothing_and_a_row_without_overwrite_does_not_allow_it() {
         let text = r#"{"auto_merge":false,"squash":false,"remove_source_branch":true,"draft":false,"on_conflict":"block"}"#;
         assert_eq!(serde_json::from_str::<Wanted>(text).unwrap(), Wanted::default());
-        assert_eq!(ProjectRules::default(), ProjectRules { pipelines: PipelineRule::Required, service: "collie".into() });
+        assert_eq!(ProjectRules::default(), ProjectRules { pipelines: PipelineRule::Required, merge: MergeMode::Direct, service: "collie".into() });
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Work<'_, '_> {
         Ok(tree::check_digests(&content.actions, &digests)?)
     }
 
-    async fn target_head(&self) -> Result<Sha, Stop> {
+    pub(super) async fn target_head(&self) -> Result<Sha, Stop> {
         let target = &self.item().target;
         let branch = self.forge().branch(&self.at, target).await?;
         let missing =

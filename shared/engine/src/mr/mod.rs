@@ -11,6 +11,7 @@ mod ensure;
 mod foreign;
 mod reconcile;
 mod retry_ci;
+mod train;
 
 use crate::execute::{Run, Stop};
 use crate::item_type::ItemType;

@@ -47,7 +47,7 @@ impl Work<'_, '_> {
         if let Some(lost) = self.facts.lost(self.item()).cloned() {
             return Box::pin(self.overwrote(&lost)).await;
         }
-        if ticket::is_on_train(&mr) {
+        if ticket::is_on_train(&mr) && !self.by_train() {
             return Ok(self.needs_train());
         }
         let outcome = Box::pin(self.drive(mr.clone())).await?;
@@ -59,6 +59,9 @@ impl Work<'_, '_> {
         let mr = self.edit_to_fit(mr).await?;
         self.link(&mr).await?;
         self.note_pipeline(&mr);
+        if let Some(outcome) = self.ride(&mr).await? {
+            return Ok(outcome);
+        }
         if let Some(outcome) = self.list_failed_jobs(&mr).await? {
             return Ok(outcome);
         }
@@ -124,10 +127,12 @@ impl Work<'_, '_> {
     }
 
     /// Lists the failed jobs of a failed head pipeline, so that lost job hooks do not matter: once, and at each look where rules
-    /// may retry them, since the same pipeline fails again where anyone retried it in between.
+    /// may retry them, since the same pipeline fails again where anyone retried it in between. Those of a merge train are of no
+    /// use any more: the train has dropped the merge request.
     async fn list_failed_jobs(&mut self, mr: &MergeRequest) -> Result<Option<Outcome>, Stop> {
         let again = !self.run.project()?.ci_retry.is_empty();
-        let unlisted = self.facts.pipeline.as_ref().filter(|p| p.status == "failed" && (again || !p.listed));
+        let own = !ticket::is_on_train(mr);
+        let unlisted = self.facts.pipeline.as_ref().filter(|p| own && p.status == "failed" && (again || !p.listed));
         let Some(id) = unlisted.map(|pipeline| pipeline.id) else { return Ok(None) };
         let jobs = self.forge().jobs(&self.at, id).await?;
         // Only now: what is known is kept even where the list could not be had.
@@ -173,7 +178,7 @@ impl Work<'_, '_> {
         self.log_new_word(&mr);
         let (gate, result) = self.gate(&mr).await?;
         match gate {
-            Gate::Open(ticket) => self.merge(&mr, &ticket).await,
+            Gate::Open(ticket) => Box::pin(self.merge_by_rule(&mr, &ticket)).await,
             Gate::Checking(blockers) => {
                 self.keep_blockers(blockers);
                 Ok(self.look_soon("GitLab is checking whether it can be merged"))
@@ -199,15 +204,21 @@ impl Work<'_, '_> {
         }
         self.facts.piped = Some(target_head);
         self.run.record_intent(self.facts.document()).await?;
+        let posted = self.post_pipeline(mr).await;
+        if posted.is_err() {
+            self.facts.piped = None;
+        }
+        posted
+    }
+
+    /// Starts a pipeline of the merge request; fails only where it may be started later.
+    pub(super) async fn post_pipeline(&mut self, mr: &MergeRequest) -> Result<(), Stop> {
         self.run.before_write().await?;
         let Err(failure) = self.forge().start_merge_request_pipeline(&self.at, mr.iid).await else { return Ok(()) };
         match failure.class {
-            Class::Throttled { .. } | Class::Transient { .. } | Class::Unauthorized => {
-                self.facts.piped = None;
-                Err(failure.into())
-            }
+            Class::Throttled { .. } | Class::Transient { .. } | Class::Unauthorized => Err(failure.into()),
             _ => {
-                tracing::warn!(item = %self.item().id, code = failure.code, "no pipeline of the merged result was started");
+                tracing::warn!(item = %self.item().id, code = failure.code, "no pipeline of the merge request was started");
                 Ok(())
             }
         }
@@ -246,13 +257,6 @@ impl Work<'_, '_> {
         Ok(commit.zip(target).map(of))
     }
 
-    fn needs_train(&self) -> Outcome {
-        let detail = "the project merges by a merge train, which Collie does not do: a person adds the merge request to it".to_owned();
-        Outcome::progress(detail.clone())
-            .with(dims::reconcile(), self.in_half_an_hour())
-            .blocking(Block::Set(BlockedReason::MergeTrainRequired, detail))
-    }
-
     /// GitLab names only its first failing check. Where that one hides approvals, they are asked for separately.
     async fn approvals_behind(&self, mr: &MergeRequest) -> Result<Option<u64>, Stop> {
         let hides = matches!(mr.detailed_merge_status.as_str(), "draft_status" | "discussions_not_resolved" | "conflict" | "need_rebase");
@@ -270,7 +274,7 @@ impl Work<'_, '_> {
         if outcome.block != Block::Keep || stays { outcome } else { outcome.blocking(Block::Clear) }
     }
 
-    async fn merge(&mut self, mr: &MergeRequest, ticket: &MergeTicket) -> Result<Outcome, Stop> {
+    pub(super) async fn merge(&mut self, mr: &MergeRequest, ticket: &MergeTicket) -> Result<Outcome, Stop> {
         let options = MergeOptions { squash: self.wanted.squash, remove_source_branch: self.wanted.remove_source_branch };
         self.run.before_write().await?;
         let failure = match self.forge().merge(&self.at, mr.iid, ticket, options).await {
@@ -284,15 +288,18 @@ impl Work<'_, '_> {
     }
 
     /// A refused or unanswered merge says nothing by itself: the merge request does.
-    async fn after_refusal(&mut self, mr: &MergeRequest, failure: Failure) -> Result<Outcome, Stop> {
+    pub(super) async fn after_refusal(&mut self, mr: &MergeRequest, failure: Failure) -> Result<Outcome, Stop> {
         if matches!(failure.class, Class::Throttled { .. }) {
             return Err(failure.into());
         }
         let now = self.forge().merge_request(&self.at, mr.iid).await?;
-        if let Some(now) = now
-            && let Some(ended) = self.ended(&now)
-        {
+        if let Some(ended) = now.as_ref().and_then(|now| self.ended(now)) {
             return Ok(ended);
+        }
+        if let Some(now) = now.filter(|_| failure.code == "not_mergeable")
+            && self.is_kept_for_train(&now).await?
+        {
+            return Ok(self.needs_train());
         }
         match failure.class {
             Class::Conflict => {
@@ -306,7 +313,7 @@ impl Work<'_, '_> {
         }
     }
 
-    fn keep_blockers(&mut self, mut blockers: Vec<Blocker>) {
+    pub(super) fn keep_blockers(&mut self, mut blockers: Vec<Blocker>) {
         blockers.truncate(BLOCKERS_KEPT);
         for blocker in &mut blockers {
             if let Some(old) = self.facts.blockers.iter().find(|b| b.code == blocker.code && b.detail == blocker.detail) {
@@ -316,7 +323,7 @@ impl Work<'_, '_> {
         self.facts.blockers = blockers;
     }
 
-    fn look_soon(&mut self, why: &str) -> Outcome {
+    pub(super) fn look_soon(&mut self, why: &str) -> Outcome {
         self.facts.rechecks += 1;
         let until = if self.facts.rechecks > MAX_RECHECKS {
             self.now().after(RECHECK)
@@ -328,7 +335,7 @@ impl Work<'_, '_> {
         Outcome::progress(why).with(dims::reconcile(), Dimension::deferred(until, why))
     }
 
-    fn in_half_an_hour(&self) -> Dimension {
+    pub(super) fn in_half_an_hour(&self) -> Dimension {
         Dimension::deferred(self.now().after(RECHECK), "a hook, or the regular look at the merge request")
     }
 }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::{JobId, MrIid, NoteId, PipelineId, ProjectId, Sha};
 use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note, TreeEntry};
 use collie_core::policy::{FileActions, Inspected};
 
@@ -149,6 +150,15 @@ pub trait Forge: Send + Sync {
 
     /// `PUT …/merge_requests/:iid/merge` with the ticket's sha (INV-2).
     async fn merge(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, options: MergeOptions) -> Result<MergeRequest, Failure>;
+
+    /// `POST …/merge_trains/merge_requests/:iid` with the ticket's sha (INV-2).
+    async fn join_merge_train(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, squash: bool) -> Result<(), Failure>;
+
+    /// `GET …/merge_trains/merge_requests/:iid`: where the merge request is on its train; none where it is on none.
+    async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure>;
+
+    /// `GET /projects/:id`: whether the project's merges go by merge train.
+    async fn merges_by_train(&self, project: &ProjectRef) -> Result<bool, Failure>;
 
     /// `POST …/merge_requests/:iid/pipelines`: a new pipeline of the merge request, on the target as it is now.
     async fn start_merge_request_pipeline(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure>;

@@ -68,13 +68,14 @@ fn bad_request(call: Call, body: &ErrorBody) -> Verdict {
         }
         Call::Branch if body.origin == Origin::Application => (Class::Rejected, codes::BAD_BRANCH_NAME),
         Call::MergeBase if body.text.contains("Could not find ref") => GONE,
+        Call::JoinTrain => unprocessable(call),
         _ if call.is_write() => REFUSED,
         _ => BUG,
     }
 }
 
 fn unauthorized(call: Call, body: &ErrorBody) -> Verdict {
-    if call == Call::Merge && body.origin != Origin::Token { (Class::Unauthorized, codes::MAY_NOT_MERGE) } else { AUTH }
+    if matches!(call, Call::Merge | Call::JoinTrain) && body.origin != Origin::Token { (Class::Unauthorized, codes::MAY_NOT_MERGE) } else { AUTH }
 }
 
 fn forbidden(call: Call, body: &ErrorBody) -> Verdict {
@@ -102,7 +103,7 @@ fn not_found(body: &ErrorBody) -> Verdict {
 fn not_allowed(call: Call, body: &ErrorBody) -> Verdict {
     match call {
         _ if body.text.contains("moved projects") => REDIRECTED,
-        Call::Merge => unprocessable(call),
+        Call::Merge | Call::JoinTrain => unprocessable(call),
         Call::DeleteBranch => AUTH,
         _ if body.text.starts_with("Offset pagination") => (Class::Rejected, codes::TOO_MANY_PAGES),
         _ => BUG,
@@ -111,7 +112,7 @@ fn not_allowed(call: Call, body: &ErrorBody) -> Verdict {
 
 fn unprocessable(call: Call) -> Verdict {
     match call {
-        Call::Merge => (Class::Conflict, codes::NOT_MERGEABLE),
+        Call::Merge | Call::JoinTrain => (Class::Conflict, codes::NOT_MERGEABLE),
         Call::RetryJob => NOT_RETRYABLE,
         Call::OpenMergeRequest | Call::EditMergeRequest => MR_REFUSED,
         _ if call.is_write() => REFUSED,
@@ -123,7 +124,7 @@ fn conflict(call: Call, body: &ErrorBody) -> Verdict {
     match call {
         Call::CreateCommit => BUSY,
         _ if body.text.contains("Resource lock") => BUSY,
-        Call::Merge => (Class::Conflict, codes::HEAD_MOVED),
+        Call::Merge | Call::JoinTrain => (Class::Conflict, codes::HEAD_MOVED),
         Call::OpenMergeRequest | Call::EditMergeRequest => (Class::Conflict, codes::MR_EXISTS),
         _ => BUG,
     }

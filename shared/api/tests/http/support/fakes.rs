@@ -6,6 +6,7 @@ use collie_auth::{AuthError, Authenticator};
 use collie_core::error::Failure;
 use collie_core::id::{ItemId, JobId, MrIid, NoteId, PipelineId, Sha, Token};
 use collie_core::mr::ticket::MergeTicket;
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
@@ -155,6 +156,15 @@ impl Forge for NoForge {
         never()
     }
     async fn merge(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: MergeOptions) -> Result<MergeRequest, Failure> {
+        never()
+    }
+    async fn join_merge_train(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: bool) -> Result<(), Failure> {
+        never()
+    }
+    async fn merge_train_car(&self, _: &ProjectRef, _: MrIid) -> Result<Option<CarState>, Failure> {
+        never()
+    }
+    async fn merges_by_train(&self, _: &ProjectRef) -> Result<bool, Failure> {
         never()
     }
     async fn start_merge_request_pipeline(&self, _: &ProjectRef, _: MrIid) -> Result<(), Failure> {

@@ -80,6 +80,25 @@ fn what_the_merge_call_answers() {
 }
 
 #[test]
+fn what_joining_a_train_answers() {
+    let sha = "SHA does not match HEAD of source branch: 11499a581bf88090fa5e0abbf6d73e10e6fb56a7";
+    let table = [
+        (400, message("400 Bad request - Failed to merge"), Class::Conflict, "not_mergeable"),
+        (401, message("401 Unauthorized"), Class::Unauthorized, "may_not_merge"),
+        (403, message("403 Forbidden"), Class::Unauthorized, "forge_auth"),
+        (404, message("404 Not found"), Class::Gone, "forge_gone"),
+        (405, message("405 Method Not Allowed"), Class::Conflict, "not_mergeable"),
+        (409, message(sha), Class::Conflict, "head_moved"),
+        (409, message("409 Conflict: Resource lock"), ANSWERED, "forge_busy"),
+        (500, message("500 Internal Server Error"), Class::Indeterminate, "forge_unanswered"),
+    ];
+    for (status, body, class, code) in table {
+        assert_is(Call::JoinTrain, status, &body, class, code);
+    }
+    assert_is(Call::TrainCar, 404, &message("404 Merge Train Merge Request Not Found"), Class::Gone, "forge_gone");
+}
+
+#[test]
 fn what_opening_and_editing_a_merge_request_answers() {
     let exists = r#"{"message":["Another open merge request already exists for this source branch: !7"]}"#;
     let same = r#"{"message":["You can't use same project/branch for source and target"]}"#;
