@@ -50,7 +50,6 @@ impl World {
             uri: format!("/api/v4/projects/{DEMO_PROJECT_ID}{path}"),
             headers: vec![("PRIVATE-TOKEN".into(), DEMO_REVIEWER_TOKEN.into()), ("Content-Type".into(), "application/json".into())],
             body: body.to_string().into_bytes().into(),
-            ..ApiRequest::default()
         };
         let reply = self.sim().call(request).expect("GitLab answers");
         assert!(reply.status < 300, "{method} {path}: {} {}", reply.status, reply.json_body());

@@ -1,5 +1,7 @@
 //! Field reports about commits: what a refusal means, what arrives on the branch, and what is never written.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "whatever a story does not expect is a failed test")]
+
 use collie_core::files::{Expect, FileAction, Verb, sha256_hex};
 use collie_core::item::{Phase, ResultKind};
 use collie_core::time::Timestamp;
@@ -232,7 +234,9 @@ async fn cmt_13() {
     assert!(refs.iter().all(|(_, sha)| sha.len() == 40 && sha.bytes().all(|b| b.is_ascii_hexdigit())), "{refs:?}");
 }
 
-async fn throttled(headers: &[(&str, &str)], body: &str) -> (World, collie_core::id::ItemId, u64) {
+type Headers = &'static [(&'static str, &'static str)];
+
+async fn throttled(headers: Headers, body: &str) -> (World, collie_core::id::ItemId, u64) {
     let (world, id) = told(&submission("hello")).await;
     let headers: BTreeMap<_, _> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let answer = FaultAction::Answer { status: 429, headers, body: body.into() };
@@ -250,7 +254,7 @@ async fn throttled(headers: &[(&str, &str)], body: &str) -> (World, collie_core:
 /// 429 in its shapes: the wait is stored, with the item and for the host, and counts as no attempt.
 #[tokio::test]
 async fn cmt_16() {
-    let cases: [(&[(&str, &str)], &str, u64); 4] = [
+    let cases: [(Headers, &str, u64); 4] = [
         (&[("Retry-After", "600")], "Retry later\n", 600),
         (&[], r#"{"message":{"error":"This endpoint has been requested too many times. Try again later."}}"#, 60),
         (&[("Retry-After", "99999999")], "Retry later\n", 3600),
