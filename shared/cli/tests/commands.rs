@@ -134,7 +134,8 @@ async fn a_configuration_that_cannot_be_honoured_is_refused_with_all_its_problem
     let (file, data_dir) = (file.to_str().unwrap(), data_dir.to_str().unwrap());
     let (code, _, errors) = outcome(&["serve", "--simulator", "--config", file, "--data-dir", data_dir]).await;
     assert_eq!(code, 2, "{errors}");
-    for problem in ["queues: is not supported yet", "projects[0].merge: \"rocket\" is neither \"direct\" nor \"train\"", "colour: is no key"] {
+    let merge = "projects[0].merge: \"rocket\" is neither \"direct\" nor \"train\"";
+    for problem in ["queues: is not supported yet", merge, "colour: is no key"] {
         assert!(errors.contains(problem), "{problem} in {errors}");
     }
 }

@@ -22,6 +22,7 @@ pub(crate) enum Call {
     EditMergeRequest,
     Merge,
     JoinTrain,
+    LeaveTrain,
     TrainCar,
     StartPipeline,
     Approvals,
@@ -36,7 +37,7 @@ pub(crate) enum Call {
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -53,6 +54,7 @@ impl Call {
         Self::EditMergeRequest,
         Self::Merge,
         Self::JoinTrain,
+        Self::LeaveTrain,
         Self::TrainCar,
         Self::StartPipeline,
         Self::Approvals,
@@ -67,7 +69,13 @@ impl Call {
     /// The HTTP method.
     pub(crate) const fn method(self) -> Method {
         match self {
-            Self::CreateCommit | Self::OpenMergeRequest | Self::JoinTrain | Self::StartPipeline | Self::AddNote | Self::RetryJob => Method::POST,
+            Self::CreateCommit
+            | Self::OpenMergeRequest
+            | Self::JoinTrain
+            | Self::LeaveTrain
+            | Self::StartPipeline
+            | Self::AddNote
+            | Self::RetryJob => Method::POST,
             Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
@@ -95,6 +103,7 @@ impl Call {
             Self::OpenMergeRequests | Self::OpenMergeRequest => "…/merge_requests",
             Self::Merge => "…/merge_requests/:iid/merge",
             Self::JoinTrain | Self::TrainCar => "…/merge_trains/merge_requests/:iid",
+            Self::LeaveTrain => "…/merge_requests/:iid/cancel_merge_when_pipeline_succeeds",
             Self::StartPipeline => "…/merge_requests/:iid/pipelines",
             Self::Approvals => "…/merge_requests/:iid/approvals",
             Self::Notes | Self::AddNote => "…/merge_requests/:iid/notes",

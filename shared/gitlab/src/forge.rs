@@ -71,6 +71,10 @@ impl Forge for GitLab {
         self.post_train(project, iid, ticket, squash).await
     }
 
+    async fn leave_merge_train(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        self.post_cancel(project, iid).await
+    }
+
     async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure> {
         self.get_train_car(project, iid).await
     }

@@ -19,6 +19,14 @@ impl GitLab {
         Ok(())
     }
 
+    /// A merge request on a train counts as one with GitLab's auto-merge, and leaves it the same way.
+    pub(crate) async fn post_cancel(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        let scope = self.project(project)?;
+        let url = scope.url(&["merge_requests", &iid.to_string(), "cancel_merge_when_pipeline_succeeds"], &[])?;
+        scope.submit(Call::LeaveTrain, url, &serde_json::json!({})).await?;
+        Ok(())
+    }
+
     pub(crate) async fn get_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["merge_trains", "merge_requests", &iid.to_string()], &[])?;

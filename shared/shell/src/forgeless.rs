@@ -78,6 +78,10 @@ impl Forge for Forgeless {
         refused()
     }
 
+    async fn leave_merge_train(&self, _: &ProjectRef, _: MrIid) -> Result<(), Failure> {
+        refused()
+    }
+
     async fn merge_train_car(&self, _: &ProjectRef, _: MrIid) -> Result<Option<CarState>, Failure> {
         refused()
     }

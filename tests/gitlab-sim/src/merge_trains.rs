@@ -292,7 +292,8 @@ impl State {
     /// A push to the target that is no merge of the train makes every car start anew.
     pub(crate) fn train_target_moved(&mut self, project: u64, push: &Push) -> Option<()> {
         let row = self.project_mut(project)?;
-        let merged = |car: &Car| car.status == CarStatus::Merged && row.mrs.get(&car.mr).is_some_and(|mr| mr.brought(push.after.as_deref()));
+        let merged =
+            |car: &Car| car.status == CarStatus::Merged && row.mrs.get(&car.mr).is_some_and(|mr| mr.brought(push.after.as_deref()));
         if row.cars.iter().any(merged) || row.train(&push.branch).is_empty() {
             return None;
         }

@@ -466,6 +466,10 @@ impl Forge for Process<dyn Forge> {
         self.effect("forge.join_merge_train", || self.inner.join_merge_train(project, iid, ticket, squash), unheard_write).await
     }
 
+    async fn leave_merge_train(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure> {
+        self.effect("forge.leave_merge_train", || self.inner.leave_merge_train(project, iid), unheard_write).await
+    }
+
     async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure> {
         self.effect("forge.merge_train_car", || self.inner.merge_train_car(project, iid), unheard_read).await
     }

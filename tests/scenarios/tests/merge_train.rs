@@ -2,6 +2,8 @@
 
 use collie_core::id::{ItemId, Sha};
 use collie_core::item::{BlockedReason, Phase, ResultKind};
+use collie_core::mr::wanted::Wanted;
+use collie_engine::submit::Submission;
 use collie_scenarios::effects::{Fault, When};
 use collie_scenarios::world::submission;
 use collie_scenarios::{Effects, World, survives_crash_at_every_effect};
@@ -101,7 +103,7 @@ async fn an_update_on_the_train() {
     world.expect_merged(&id).await;
     assert_eq!(joins(&world), 2);
     assert!(world.main_has("greetings/hi", format!("hi {}\n", collie_scenarios::world::CANARY).as_bytes()));
-    assert!(!world.sim().file_at(DEMO_PROJECT_ID, "main", "greetings/hello").is_some_and(|text| !text.is_empty()));
+    assert!(world.sim().file_at(DEMO_PROJECT_ID, "main", "greetings/hello").is_none());
 }
 
 /// A cancelled item leaves the train with its merge request.
@@ -114,6 +116,21 @@ async fn a_cancel_on_the_train() {
     assert_eq!(world.end_of(&id).await, (Phase::Cancelled, Some(ResultKind::Cancelled), None));
     assert_eq!(world.the_mr().state, "closed");
     world.finish().await;
+}
+
+/// Who no longer wants the merge takes it off the train; who wants it again gets it on again.
+#[tokio::test]
+async fn auto_merge_is_withdrawn_on_the_train() {
+    let (world, id) = on_rails().await;
+    world.sim().add_job_rule(DEMO_PROJECT_ID, JobRule { seconds: Some(900.0), ..JobRule::success("unit-tests") });
+    world.until(2 * HOUR, || is_aboard(&world, &id)).await;
+    world.submit(&Submission { wanted: Wanted::default(), ..submission("hello") }).await;
+    world.pass(3 * HOUR).await;
+    assert_eq!(world.the_mr().state, "opened");
+    assert!(world.blockers(&id).await.contains(&"auto_merge_off".to_owned()));
+    world.submit(&submission("hello")).await;
+    world.expect_merged(&id).await;
+    assert_eq!((joins(&world), world.merge_calls()), (2, 0));
 }
 
 /// Someone pushes between the look and the join: the pinned commit is refused.

@@ -128,7 +128,10 @@ mod tests {
     fn the_defaults_merge_nothing_and_a_row_without_overwrite_does_not_allow_it() {
         let text = r#"{"auto_merge":false,"squash":false,"remove_source_branch":true,"draft":false,"on_conflict":"block"}"#;
         assert_eq!(serde_json::from_str::<Wanted>(text).unwrap(), Wanted::default());
-        assert_eq!(ProjectRules::default(), ProjectRules { pipelines: PipelineRule::Required, merge: MergeMode::Direct, service: "collie".into() });
+        assert_eq!(
+            ProjectRules::default(),
+            ProjectRules { pipelines: PipelineRule::Required, merge: MergeMode::Direct, service: "collie".into() }
+        );
     }
 
     #[test]

@@ -9,10 +9,10 @@ use super::Work;
 use crate::execute::Stop;
 use collie_core::error::{Class, Failure};
 use collie_core::item::BlockedReason;
+use collie_core::mr::dims;
 use collie_core::mr::ticket::{self, MergeTicket};
 use collie_core::mr::train::{self, CarState, MergeMode, Ride};
 use collie_core::mr::view::MergeRequest;
-use collie_core::mr::dims;
 use collie_core::outcome::{Block, Outcome};
 
 const REQUIRED: &str = "the project merges by a merge train, and Collie is configured to merge directly: configure `merge: train` for it, or a person adds the merge request to the train";
@@ -53,9 +53,24 @@ impl Work<'_, '_> {
             return Ok(None);
         }
         match self.forge().merge_train_car(&self.at, mr.iid).await? {
+            Some(CarState::Waiting) if joined && !self.wanted.auto_merge => self.leave(mr).await,
             Some(car) => Ok(Some(self.aboard(car))),
             None if ticket::is_on_train(mr) && self.wanted.auto_merge => self.dropped(mr).await,
             None => Ok(None),
+        }
+    }
+
+    /// Who put it on the train takes it off where the caller no longer wants the merge.
+    async fn leave(&mut self, mr: &MergeRequest) -> Result<Option<Outcome>, Stop> {
+        self.run.before_write().await?;
+        match self.forge().leave_merge_train(&self.at, mr.iid).await {
+            Ok(()) => {
+                self.facts.train = None;
+                Ok(None)
+            }
+            Err(failure) if failure.class == Class::Conflict => Ok(Some(self.look_soon("GitLab did not take it off the merge train"))),
+            Err(failure) if failure.class == Class::Indeterminate => Err(super::ensure::unanswered(&failure).into()),
+            Err(failure) => Err(failure.into()),
         }
     }
 

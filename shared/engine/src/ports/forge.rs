@@ -154,6 +154,9 @@ pub trait Forge: Send + Sync {
     /// `POST …/merge_trains/merge_requests/:iid` with the ticket's sha (INV-2).
     async fn join_merge_train(&self, project: &ProjectRef, iid: MrIid, ticket: &MergeTicket, squash: bool) -> Result<(), Failure>;
 
+    /// `POST …/merge_requests/:iid/cancel_merge_when_pipeline_succeeds`: off the merge train.
+    async fn leave_merge_train(&self, project: &ProjectRef, iid: MrIid) -> Result<(), Failure>;
+
     /// `GET …/merge_trains/merge_requests/:iid`: where the merge request is on its train; none where it is on none.
     async fn merge_train_car(&self, project: &ProjectRef, iid: MrIid) -> Result<Option<CarState>, Failure>;
 

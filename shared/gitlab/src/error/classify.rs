@@ -75,7 +75,11 @@ fn bad_request(call: Call, body: &ErrorBody) -> Verdict {
 }
 
 fn unauthorized(call: Call, body: &ErrorBody) -> Verdict {
-    if matches!(call, Call::Merge | Call::JoinTrain) && body.origin != Origin::Token { (Class::Unauthorized, codes::MAY_NOT_MERGE) } else { AUTH }
+    if matches!(call, Call::Merge | Call::JoinTrain) && body.origin != Origin::Token {
+        (Class::Unauthorized, codes::MAY_NOT_MERGE)
+    } else {
+        AUTH
+    }
 }
 
 fn forbidden(call: Call, body: &ErrorBody) -> Verdict {
@@ -103,7 +107,7 @@ fn not_found(body: &ErrorBody) -> Verdict {
 fn not_allowed(call: Call, body: &ErrorBody) -> Verdict {
     match call {
         _ if body.text.contains("moved projects") => REDIRECTED,
-        Call::Merge | Call::JoinTrain => unprocessable(call),
+        Call::Merge | Call::JoinTrain | Call::LeaveTrain => unprocessable(call),
         Call::DeleteBranch => AUTH,
         _ if body.text.starts_with("Offset pagination") => (Class::Rejected, codes::TOO_MANY_PAGES),
         _ => BUG,
@@ -112,7 +116,7 @@ fn not_allowed(call: Call, body: &ErrorBody) -> Verdict {
 
 fn unprocessable(call: Call) -> Verdict {
     match call {
-        Call::Merge | Call::JoinTrain => (Class::Conflict, codes::NOT_MERGEABLE),
+        Call::Merge | Call::JoinTrain | Call::LeaveTrain => (Class::Conflict, codes::NOT_MERGEABLE),
         Call::RetryJob => NOT_RETRYABLE,
         Call::OpenMergeRequest | Call::EditMergeRequest => MR_REFUSED,
         _ if call.is_write() => REFUSED,

@@ -161,6 +161,9 @@ impl Forge for NoForge {
     async fn join_merge_train(&self, _: &ProjectRef, _: MrIid, _: &MergeTicket, _: bool) -> Result<(), Failure> {
         never()
     }
+    async fn leave_merge_train(&self, _: &ProjectRef, _: MrIid) -> Result<(), Failure> {
+        never()
+    }
     async fn merge_train_car(&self, _: &ProjectRef, _: MrIid) -> Result<Option<CarState>, Failure> {
         never()
     }

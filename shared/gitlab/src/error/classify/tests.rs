@@ -95,6 +95,9 @@ fn what_joining_a_train_answers() {
     for (status, body, class, code) in table {
         assert_is(Call::JoinTrain, status, &body, class, code);
     }
+    for (status, text) in [(405, "405 Method Not Allowed"), (406, "406 Not Acceptable")] {
+        assert_is(Call::LeaveTrain, status, &message(text), Class::Conflict, "not_mergeable");
+    }
     assert_is(Call::TrainCar, 404, &message("404 Merge Train Merge Request Not Found"), Class::Gone, "forge_gone");
 }
 
