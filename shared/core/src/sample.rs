@@ -4,8 +4,8 @@ use crate::event::Event;
 use crate::files::{ActionRecord, ContentHash, FileAction, Verb};
 use crate::id::{BranchIdentity, Digest, ItemId, MrIid, PipelineId, ProjectId, Sha, Token, UserId};
 use crate::item::{
-    AuditEntry, Blocked, BlockedReason, BranchHead, CancelRequest, Content, Dimension, DimensionKey, Document, InboxEntry, Item, Phase,
-    Trigger,
+    AuditEntry, Birth, Blocked, BlockedReason, BranchHead, CancelRequest, Content, Dimension, DimensionKey, Document, InboxEntry, Item,
+    Phase, Trigger,
 };
 use crate::mr::dims;
 use crate::mr::facts::{Build, Facts, MrRef};
@@ -54,7 +54,7 @@ pub(crate) fn content() -> Content {
 
 /// An item as its submission stores it.
 pub(crate) fn item() -> Item {
-    Item {
+    let birth = Birth {
         id: ItemId::new("0198-item"),
         item_type: "mr".into(),
         branch: BranchIdentity { host: "gitlab.example.com".into(), project_id: ProjectId(4242), source_branch: "bot/openssl".into() },
@@ -62,41 +62,18 @@ pub(crate) fn item() -> Item {
         caller_identity: "robot".into(),
         generation: 1,
         previous_item_id: None,
-        created_at: NOW,
-        updated_at: NOW,
-        phase: Phase::Active,
-        result: None,
-        blocked: None,
-        last_error: None,
-        attempts: 0,
-        outage: None,
-        cancel_requested: None,
-        retried_at: None,
-        last_event_at: None,
-        rev: 1,
-        wake_seq: 1,
-        lease_epoch: 0,
-        commit_seq: 0,
-        claims: 0,
-        write_token: Token::new("creation"),
-        commit_token: None,
-        lease_token: None,
-        leased_until: None,
-        actionable: true,
-        due_at: Some(NOW),
-        due_shard: 0,
+        at: NOW,
+        token: Token::new("creation"),
         dims: dims::seed(NOW),
-        dim_seq: BTreeMap::new(),
-        inbox: Vec::new(),
-        recent: Vec::new(),
-        outbox: Vec::new(),
+        audit: audit("submitted"),
         content_hash: content_hash("3.5.1"),
         metadata_hash: "meta".into(),
         target: "main".into(),
         policy_version: "p1".into(),
         wanted: Document::of(&Wanted::default()),
         facts: Facts::default().document(),
-    }
+    };
+    Item { due_shard: 0, outbox: Vec::new(), ..birth.item() }
 }
 
 /// An item whose merge request holds what it wants, with nothing to do.

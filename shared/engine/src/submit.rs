@@ -11,7 +11,7 @@ use crate::settings::Project;
 use collie_core::error::Failure;
 use collie_core::files::{ContentHash, FileAction};
 use collie_core::id::BranchIdentity;
-use collie_core::item::{BranchHead, Content, DUE_SHARDS, Dimension, Document, Item, Phase};
+use collie_core::item::{Birth, BranchHead, Content, Dimension, Document, Item, Phase};
 use collie_core::mr::dims;
 use collie_core::mr::facts::Facts;
 use collie_core::mr::wanted::{Wanted, metadata_hash};
@@ -19,7 +19,6 @@ use collie_core::policy::{Subject, Violation};
 use collie_core::queue::{Change, Creation, Enqueue, Update};
 use collie_core::time::Timestamp;
 use collie_core::upsert::{self, Desired, Upsert};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Times a submission that lost a race reads again.
@@ -253,8 +252,7 @@ impl Engine {
         let generation = replaces.map_or(1, |head| head.generation + 1);
         let seed = self.types.get(&passed.submission.item_type).map(|t| t.seed(now)).unwrap_or_default();
         let audit = caller_audit(&id, 1, "submitted", passed.caller, Phase::Active, now);
-        Item {
-            due_shard: shard_of(id.as_str()),
+        let birth = Birth {
             id,
             item_type: passed.submission.item_type.clone(),
             branch: passed.branch.clone(),
@@ -262,40 +260,18 @@ impl Engine {
             caller_identity: passed.caller.identity.clone(),
             generation,
             previous_item_id: replaces.map(|head| head.item_id.clone()),
-            created_at: now,
-            updated_at: now,
-            phase: Phase::Active,
-            result: None,
-            blocked: None,
-            last_error: None,
-            attempts: 0,
-            outage: None,
-            cancel_requested: None,
-            retried_at: None,
-            last_event_at: None,
-            rev: 1,
-            wake_seq: 1,
-            lease_epoch: 0,
-            commit_seq: 0,
-            claims: 0,
-            write_token: self.ports.ids.token(),
-            commit_token: None,
-            lease_token: None,
-            leased_until: None,
-            actionable: true,
-            due_at: Some(now),
+            at: now,
+            token: self.ports.ids.token(),
             dims: seed,
-            dim_seq: BTreeMap::new(),
-            inbox: Vec::new(),
-            recent: Vec::new(),
-            outbox: vec![audit],
+            audit,
             content_hash: passed.content_hash.clone(),
             metadata_hash: passed.metadata_hash.clone(),
             target: passed.submission.target_branch.clone(),
             policy_version: passed.policy_version.clone(),
             wanted: Document::of(&passed.submission.wanted),
             facts: Facts::default().document(),
-        }
+        };
+        birth.item()
     }
 
     async fn update(&self, passed: &Passed<'_>, item: Item, upsert: Upsert) -> Result<Round, Error> {
@@ -348,50 +324,30 @@ fn dimensions_of(upsert: Upsert, blocked: bool) -> Vec<(collie_core::item::Dimen
     wanted.into_iter().filter(|(_, needed)| *needed).map(|(key, _)| (key, Dimension::needed())).collect()
 }
 
-fn shard_of(id: &str) -> u8 {
-    id.bytes().fold(0u8, u8::wrapping_add) % DUE_SHARDS
-}
-
 /// The row of the next life, where content arrived that the merged one did not hold.
 pub(crate) fn successor(engine: &Engine, item: &Item, content: Content, head: BranchHead, now: Timestamp) -> Creation {
     let id = engine.ports.ids.item_id(now);
     let seed = engine.types.get(&item.item_type).map(|t| t.seed(now)).unwrap_or_default();
     let caller = Caller { identity: item.caller_identity.clone(), admin: false };
     let audit = caller_audit(&id, 1, "submitted", &caller, Phase::Active, now);
-    let row = Item {
-        due_shard: shard_of(id.as_str()),
+    let birth = Birth {
         id,
+        item_type: item.item_type.clone(),
+        branch: item.branch.clone(),
+        project: item.project.clone(),
+        caller_identity: item.caller_identity.clone(),
         generation: head.generation + 1,
         previous_item_id: Some(item.id.clone()),
-        created_at: now,
-        updated_at: now,
-        phase: Phase::Active,
-        result: None,
-        blocked: None,
-        last_error: None,
-        attempts: 0,
-        outage: None,
-        cancel_requested: None,
-        retried_at: None,
-        last_event_at: None,
-        rev: 1,
-        wake_seq: 1,
-        lease_epoch: 0,
-        commit_seq: 0,
-        claims: 0,
-        write_token: engine.ports.ids.token(),
-        commit_token: None,
-        lease_token: None,
-        leased_until: None,
-        actionable: true,
-        due_at: Some(now),
+        at: now,
+        token: engine.ports.ids.token(),
         dims: seed,
-        dim_seq: BTreeMap::new(),
-        inbox: Vec::new(),
-        recent: Vec::new(),
-        outbox: vec![audit],
+        audit,
+        content_hash: item.content_hash.clone(),
+        metadata_hash: item.metadata_hash.clone(),
+        target: item.target.clone(),
+        policy_version: item.policy_version.clone(),
+        wanted: item.wanted.clone(),
         facts: Facts::default().document(),
-        ..item.clone()
     };
-    Creation { item: row, content, replaces: Some(head) }
+    Creation { item: birth.item(), content, replaces: Some(head) }
 }

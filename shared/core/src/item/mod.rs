@@ -4,9 +4,11 @@
 //! [`Item::wanted`] and [`Item::facts`], two documents that only that type's code opens (DDR-2, DDR-7).
 
 mod audit;
+mod birth;
 mod dimension;
 
 pub use audit::{AuditEntry, StateChange, Trigger};
+pub use birth::Birth;
 pub use dimension::{Dimension, DimensionKey, Status};
 
 use crate::error::Failure;
