@@ -22,7 +22,7 @@ const STEPS: usize = 220;
 const GREETINGS: [&str; 3] = ["hello", "hi", "hey"];
 
 /// What outsiders were told.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Told {
     /// The last submission that was acknowledged.
     greeting: Option<&'static str>,
@@ -62,7 +62,8 @@ pub async fn run(seed: u64, cancels: bool, mutant: Option<Mutant>) {
     }
     world.empty_queues();
     world.until_all_ended(Duration::from_secs(36 * 3600)).await;
-    nothing_acknowledged_is_lost(&world, &told.lock().unwrap()).await;
+    let told = told.lock().unwrap().clone();
+    nothing_acknowledged_is_lost(&world, &told).await;
     world.finish().await;
 }
 

@@ -445,7 +445,6 @@ fn register_hook(sim: &Sim) {
         uri: format!("/api/v4/projects/{DEMO_PROJECT_ID}/hooks"),
         headers: vec![("PRIVATE-TOKEN".into(), DEMO_BOT_TOKEN.into()), ("Content-Type".into(), "application/json".into())],
         body: body.to_string().into_bytes().into(),
-        ..gitlab_sim::ApiRequest::default()
     };
     assert_eq!(sim.call(request).map(|reply| reply.status), Some(201), "the hook is registered");
 }

@@ -2,6 +2,15 @@
 //!
 //! The snapshots are the published figures; a change of one is a decision.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "stories: whatever they do not expect is a failed test"
+)]
+
 use collie_core::item::{Item, Phase};
 use collie_engine::submit::{Outcome, Submission};
 use collie_scenarios::World;

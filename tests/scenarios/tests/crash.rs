@@ -2,6 +2,15 @@
 //!
 //! The number of effects of each undisturbed story is a snapshot: a new effect is a decision, not an accident.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "stories: whatever they do not expect is a failed test"
+)]
+
 use collie_core::item::{Phase, ResultKind};
 use collie_core::mr::facts::Facts;
 use collie_scenarios::effects::When;
@@ -13,7 +22,6 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-#[allow(clippy::print_stdout, reason = "the counts are published")]
 fn covered(story: &str, crashed: &Crashed) {
     println!("{story}: {} effects, {} faults survived", crashed.effects, crashed.runs);
 }

@@ -1,5 +1,14 @@
 //! From submission to merge, undisturbed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "stories: whatever they do not expect is a failed test"
+)]
+
 use collie_core::item::{Phase, ResultKind};
 use collie_scenarios::world::{BRANCH, submission};
 use collie_scenarios::{Effects, World};

@@ -176,6 +176,21 @@ async fn a_direct_merge_where_the_train_is_required() {
 
 #[test]
 #[allow(clippy::print_stdout, reason = "the counts are published")]
+fn every_crash_around_a_train_that_fails_once() {
+    let crashed = survives_crash_at_every_effect(|effects| async {
+        let (world, id) = told_with(effects).await;
+        fail_on_the_train(&world);
+        world.until(6 * HOUR, || async { train_pipelines(&world) == [Status::Failed] }).await;
+        world.sim().add_job_rule(DEMO_PROJECT_ID, JobRule::success("unit-tests"));
+        world.expect_merged(&id).await;
+        assert_eq!(world.merge_calls(), 0);
+        assert!(joins(&world) <= 4, "{} joins", joins(&world));
+    });
+    println!("a train that fails once: {} effects, {} faults survived", crashed.effects, crashed.runs);
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the counts are published")]
 fn every_crash_on_the_way_to_the_train_and_on_it() {
     let crashed = survives_crash_at_every_effect(|effects| async {
         let (world, id) = told_with(effects).await;

@@ -1,5 +1,14 @@
 //! Random schedules of the real protocol, and of every wrong one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "stories: whatever they do not expect is a failed test"
+)]
+
 use collie_scenarios::mutant::Mutant;
 use collie_scenarios::random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
