@@ -7,6 +7,7 @@ use collie_core::error::{Class, Failure};
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::{JobId, MrIid, NoteId, PipelineId, Sha, UserId};
 use collie_core::mr::ticket::{MergeTicket, PipelineRule};
+use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, EntryKind, Job, Note, Pipeline, State, TreeEntry};
 use collie_core::policy::{FileActions, Inspected, Policy, Subject};
 use collie_core::time::Timestamp;
@@ -262,6 +263,27 @@ async fn merging_names_the_tickets_sha() {
     assert_eq!(merged.state, State::Merged);
     assert_eq!(stub.lines(), ["PUT …/merge_requests/2/merge"]);
     assert_eq!(stub.sent(), json!({"sha": HEAD, "squash": true, "should_remove_source_branch": false}));
+}
+
+#[tokio::test]
+async fn a_train_is_joined_with_the_tickets_sha_looked_at_and_left() {
+    let stub = Stub::start([sample!("mr_mergeable")]).await;
+    let mr = stub.gitlab().merge_request(&stub.project(), MrIid(2)).await.unwrap().unwrap();
+    let ticket = MergeTicket::issue(&mr, Some(&head()), PipelineRule::Required, None).unwrap();
+    let stub = Stub::start([answer(201, "[]")]).await;
+    stub.gitlab().join_merge_train(&stub.project(), MrIid(2), &ticket, true).await.unwrap();
+    assert_eq!(stub.lines(), ["POST …/merge_trains/merge_requests/2"]);
+    assert_eq!(stub.sent(), json!({"sha": HEAD, "squash": true}));
+    let stub = Stub::start([
+        answer(200, r#"{"id":267,"status":"idle"}"#),
+        refusal(404, "404 Merge Train Merge Request Not Found"),
+        answer(201, "{}"),
+    ])
+    .await;
+    assert_eq!(stub.gitlab().merge_train_car(&stub.project(), MrIid(2)).await, Ok(Some(CarState::Waiting)));
+    assert_eq!(stub.gitlab().merge_train_car(&stub.project(), MrIid(2)).await, Ok(None));
+    stub.gitlab().leave_merge_train(&stub.project(), MrIid(2)).await.unwrap();
+    assert_eq!(stub.lines()[2], "POST …/merge_requests/2/cancel_merge_when_pipeline_succeeds");
 }
 
 #[tokio::test]
