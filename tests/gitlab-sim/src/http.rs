@@ -36,23 +36,21 @@ impl Sim {
 
     /// What `serve` does beside answering: fires due work and sends hooks, for ever.
     pub async fn run_background(&self) {
-        let client = match hook_client() {
-            Ok(client) => client,
-            Err(error) => {
-                tracing::error!(%error, "no HTTP client, hooks are not sent");
-                return std::future::pending().await;
-            }
-        };
         let mut ticks = tokio::time::interval(TICK);
+        let mut client = None;
         loop {
             ticks.tick().await;
             for delivery in self.outgoing() {
-                tokio::spawn(send(self.clone(), client.clone(), delivery));
+                match client.get_or_insert_with(hook_client) {
+                    Ok(client) => drop(tokio::spawn(send(self.clone(), client.clone(), delivery))),
+                    Err(error) => tracing::error!(%error, "no HTTP client, hooks are not sent"),
+                }
             }
         }
     }
 }
 
+/// Made for the first hook: loading the trust store is most of what a simulator without hooks would spend.
 fn hook_client() -> reqwest::Result<reqwest::Client> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().timeout(HOOK_TIMEOUT).redirect(reqwest::redirect::Policy::limited(4)).build()

@@ -151,6 +151,12 @@ impl World {
         self.0.items.as_ref()
     }
 
+    /// Processes that died.
+    #[must_use]
+    pub fn deaths(&self) -> u64 {
+        self.0.crashes.load(Ordering::Relaxed)
+    }
+
     /// What every process of this world has cost so far.
     #[must_use]
     pub fn meter(&self) -> &Meter {
