@@ -1,6 +1,7 @@
 //! Every story, once for every effect and every way in which that effect can go wrong (INV-1 to INV-4, INV-7 to INV-13).
 //!
-//! The number of effects of each undisturbed story is a snapshot: a new effect is a decision, not an accident.
+//! How many effects a story has, and how many faults it survived, is printed (`cargo test -p collie-scenarios --test crash -- --nocapture`).
+//! Every effect of the undisturbed story is struck by every fault, or the enumeration fails.
 
 #![allow(
     clippy::unwrap_used,
