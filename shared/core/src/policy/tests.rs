@@ -85,6 +85,31 @@ fn every_violation_is_reported_at_its_place() {
     );
 }
 
+/// PTH-01: the code owners' file is protected at each of its three places.
+#[test]
+fn pth_01_code_owners_are_protected_wherever_gitlab_reads_them() {
+    for path in ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"] {
+        assert_found(&[action(Verb::Create, path)], &[("/file_actions/0/file_path", "protected_path")]);
+    }
+}
+
+/// PTH-02: one spelling per file, or the comparison misses it.
+#[test]
+fn pth_02_unclean_spellings_are_refused() {
+    assert_found(&[action(Verb::Create, "./.gitlab-ci.yml")], &[("/file_actions/0/file_path", "dot_segment")]);
+    assert_found(&[action(Verb::Create, "x/../.gitlab-ci.yml")], &[("/file_actions/0/file_path", "traversal_segment")]);
+    assert_found(&[moved("./.gitlab-ci.yml", "a")], &[("/file_actions/0/previous_path", "dot_segment")]);
+}
+
+/// PTH-04: what other file systems take for `.git`.
+#[test]
+fn pth_04_look_alikes_of_the_git_directory_are_refused() {
+    for path in [".GIT/x", "git~1/x", ".git./x", ".git::$INDEX_ALLOCATION/x", ".g\u{200c}it/x"] {
+        let codes: Vec<_> = found(&[action(Verb::Create, path)]).into_iter().map(|(_, code)| code).collect();
+        assert!(matches!(codes.as_slice(), ["dotgit_segment" | "invisible_char"]), "{path:?}: {codes:?}");
+    }
+}
+
 #[test]
 fn a_violation_is_json_as_the_api_shows_it() {
     let violations = Policy::default().inspect(&subject(&[action(Verb::Create, "a\n")])).unwrap_err();

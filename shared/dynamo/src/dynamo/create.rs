@@ -75,17 +75,18 @@ impl DynamoItems {
     }
 }
 
-/// A condition that failed says more than a conflict, and the first row's more than any other's.
+/// A conflict anywhere is tried again, since what failed beside it may have been about to change; then a failed condition is the
+/// answer, and the first row's says more than any other's.
 fn refusal(reasons: &[CancellationReason]) -> Result<Refusal, Failure> {
     let is_refused = |reason: &&CancellationReason| reason.code() == Some("ConditionalCheckFailed");
+    if reasons.iter().any(|reason| reason.code().is_some_and(is_contended)) {
+        return Ok(Refusal::Contended);
+    }
     if let Some(first) = reasons.first().filter(is_refused) {
         return Ok(Refusal::First(first.item().cloned()));
     }
     if reasons.iter().any(|reason| is_refused(&reason)) {
         return Ok(Refusal::Other);
-    }
-    if reasons.iter().any(|reason| reason.code().is_some_and(is_contended)) {
-        return Ok(Refusal::Contended);
     }
     let codes: Vec<_> = reasons.iter().map(|reason| reason.code().unwrap_or("no code")).collect();
     Err(Failure::bug(format!("the store refused a transaction: {}", codes.join(", "))))

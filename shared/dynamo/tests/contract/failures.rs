@@ -115,6 +115,28 @@ async fn a_creation_goes_through_once_the_conflict_is_over() {
     assert_eq!(scripted(answers).await.create(&creation_of(new_item(1), None)).await, Ok(Created::Yes));
 }
 
+/// DDB-04: a cancelled transaction lists one reason per row. A conflict among them is tried again, and the answer then settles it;
+/// a failed condition alone is the answer.
+#[tokio::test]
+async fn ddb_04_mixed_reasons_of_a_cancelled_transaction() {
+    let create = |answers| async { scripted(answers).await.create(&creation_of(new_item(1), None)).await };
+    let mixed = || cancelled(&["ConditionalCheckFailed", "TransactionConflict", "None"]);
+    assert_eq!(create(vec![mixed(), Some((200, json!({})))]).await, Ok(Created::Yes));
+    let refused = || cancelled(&["None", "None", "ConditionalCheckFailed"]);
+    assert_eq!(create(vec![mixed(), refused(), Some((200, json!({})))]).await, Ok(Created::LostRace));
+    assert_eq!(create(vec![refused(), Some((200, json!({})))]).await, Ok(Created::LostRace));
+}
+
+/// DDB-08: an empty page with a key is not the last one.
+#[tokio::test]
+async fn ddb_08_the_schedule_finds_what_is_due_behind_empty_pages() {
+    let key = |n: u64| json!({"pk": {"S": format!("item#{}", id(n))}, "sk": {"S": "item"}, "due_shard": {"N": "0"}, "due_at": {"N": "5"}});
+    let empty = |n| Some((200, json!({"Items": [], "Count": 0, "LastEvaluatedKey": key(n)})));
+    let last = Some((200, json!({"Items": [key(1)], "Count": 1})));
+    let due = scripted(vec![empty(2), empty(3), last]).await.due(0, NOW, 10).await.unwrap();
+    assert_eq!(due.iter().map(|due| due.id.clone()).collect::<Vec<_>>(), [id(1)]);
+}
+
 #[tokio::test]
 async fn anything_unknown_is_a_bug() {
     for answer in [error(400, "ValidationException"), error(400, "ResourceNotFoundException"), error(400, "AccessDeniedException")] {
