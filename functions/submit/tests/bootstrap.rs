@@ -46,6 +46,7 @@ async fn a_submission_is_stored_and_its_item_rung_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+/// WHK-13: a gateway may hand a body over in base64, broken base64, or none.
 async fn bodies_are_decoded_first_and_broken_ones_refused() {
     let world = World::start().await;
     let _function = world.function(SUBMIT);

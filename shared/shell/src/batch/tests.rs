@@ -77,12 +77,14 @@ async fn of_ten_one_panics_and_one_hangs_and_exactly_these_two_are_reported() {
     assert_eq!(work.under_way.load(Ordering::SeqCst), 0, "nothing outlives the batch");
 }
 
+/// SQS-01: exactly the failed message is named.
 #[tokio::test]
 async fn a_failed_message_is_reported_alone() {
     let answer = processed(&Arc::default(), of_bodies(&["a", "fails", "b"])).await.unwrap();
     assert_eq!(answer, r#"{"batchItemFailures":[{"itemIdentifier":"m2"}]}"#);
 }
 
+/// SQS-06: what cannot be read takes no good message with it.
 #[tokio::test]
 async fn messages_that_cannot_be_read_are_reported_one_by_one_and_test_events_are_dropped() {
     let work = Arc::new(Told::default());
@@ -94,6 +96,7 @@ async fn messages_that_cannot_be_read_are_reported_one_by_one_and_test_events_ar
     assert_eq!(begun, ["a", "b"]);
 }
 
+/// SQS-01: an id that is missing or empty would have the platform repeat or drop the wrong messages.
 #[tokio::test]
 async fn a_record_without_an_id_fails_the_whole_batch_before_anything_is_done() {
     let work = Arc::new(Told::default());
