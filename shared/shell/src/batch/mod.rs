@@ -3,10 +3,13 @@
 //! * A record without a `messageId` fails the invocation before anything is done: an answer without the id, or with an empty one, would
 //!   have the platform repeat or drop the wrong messages.
 //! * Records that ask for the same job share one run and its outcome.
+//! * Records of one message group (a FIFO queue's) run one after the other. The first that fails holds the later ones of its group back:
+//!   they are not run and are reported with it, so that the queue delivers them again in their order.
 //! * A panic ends its task alone. When time is up, what still runs is aborted and awaited before the answer: a task that outlives its
 //!   handler thaws minutes later and writes.
 //! * Known test events are dropped.
 
+mod line;
 mod record;
 mod report;
 mod running;
@@ -20,6 +23,7 @@ use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_engine::ports::Clock;
 use lambda_runtime::{LambdaEvent, service_fn};
+use line::Lines;
 use running::Running;
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,12 +57,6 @@ pub struct Batch {
     records: Vec<Value>,
 }
 
-/// A job, and the messages that ask for it.
-struct Asked<J> {
-    job: J,
-    message_ids: Vec<String>,
-}
-
 /// Serves batches until the process ends.
 ///
 /// # Errors
@@ -79,18 +77,21 @@ pub async fn serve<W: Work>(work: W, clock: Arc<dyn Clock>) -> Result<(), lambda
 /// Where a record has no id; nothing has been done then.
 pub async fn process<W: Work>(work: Arc<W>, batch: Batch, invocation: Invocation, time_left: Duration) -> Result<Report, Unidentified> {
     let identified = batch.records.into_iter().map(record::identify).collect::<Result<Vec<_>, _>>()?;
-    let (mut report, mut jobs) = (Report::default(), Vec::new());
+    let (mut report, mut lines) = (Report::default(), Lines::default());
     for (id, value) in identified {
+        let group = record::group(&value);
         match read(work.as_ref(), &id, value) {
-            Ok(Some(job)) => add(&mut jobs, job, id),
+            Ok(Some(job)) => lines.add(group, job, id),
             Ok(None) => tracing::debug!(message_id = id, "a test event is dropped"),
             Err(failure) => {
                 Disposition::of(&failure).log(std::slice::from_ref(&id), &failure);
                 report.fail(id);
+                lines.close(group);
             }
         }
     }
-    Running::start(&work, jobs, &invocation).finish(time_left, &mut report).await;
+    lines.take_held_back().into_iter().for_each(|id| report.fail(id));
+    Running::start(&work, lines, &invocation).finish(time_left, &mut report).await;
     Ok(report)
 }
 
@@ -102,13 +103,6 @@ fn read<W: Work>(work: &W, id: &str, value: Value) -> Result<Option<W::Job>, Fai
     }
     let read = catch_unwind(AssertUnwindSafe(|| work.read(&record)));
     read.unwrap_or_else(|_| Err(Failure::bug("reading the message panicked"))).map(Some)
-}
-
-fn add<J: PartialEq>(jobs: &mut Vec<Asked<J>>, job: J, message_id: String) {
-    match jobs.iter_mut().find(|asked| asked.job == job) {
-        Some(asked) => asked.message_ids.push(message_id),
-        None => jobs.push(Asked { job, message_ids: vec![message_id] }),
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,11 @@ pub(super) fn identify(value: Value) -> Result<(String, Value), Unidentified> {
     id.map(str::to_owned).map(|id| (id, value)).ok_or(Unidentified)
 }
 
+/// The message group of a record: a FIFO queue's order.
+pub(super) fn group(record: &Value) -> Option<String> {
+    record.pointer("/attributes/MessageGroupId").and_then(Value::as_str).map(str::to_owned)
+}
+
 /// A queue message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {

@@ -1,33 +1,42 @@
-//! The jobs of a batch under way: one task each, none of which outlives the batch.
+//! The lines of a batch under way: one task each, none of which outlives the batch.
 
-use super::{Asked, Report, Work};
+use super::line::{Asked, Line, Lines};
+use super::{Report, Work};
 use crate::disposition::Disposition;
 use crate::invocation::Invocation;
 use collie_core::error::Failure;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument as _;
 
 type Ended = Result<(Id, Result<(), Failure>), JoinError>;
 
-/// Tasks, and the messages each of them is for.
+/// What a task is for, and how far it has come.
+struct Progress {
+    message_ids: Vec<Vec<String>>,
+    /// How many jobs of the line have been done.
+    done: Arc<AtomicUsize>,
+}
+
+/// Tasks, and what each of them is for.
 #[derive(Default)]
 pub(super) struct Running {
     tasks: JoinSet<Result<(), Failure>>,
-    message_ids: HashMap<Id, Vec<String>>,
+    progress: HashMap<Id, Progress>,
 }
 
 impl Running {
-    /// Starts all jobs.
-    pub(super) fn start<W: Work>(work: &Arc<W>, jobs: Vec<Asked<W::Job>>, invocation: &Invocation) -> Self {
+    /// Starts all lines.
+    pub(super) fn start<W: Work>(work: &Arc<W>, lines: Lines<W::Job>, invocation: &Invocation) -> Self {
         let mut running = Self::default();
-        for Asked { job, message_ids } in jobs {
-            let (work, invocation) = (Arc::clone(work), invocation.clone());
-            let span = tracing::info_span!("message", request_id = %invocation.request_id, ids = ?message_ids);
-            let task = running.tasks.spawn(async move { work.run(job, &invocation).await }.instrument(span));
-            running.message_ids.insert(task.id(), message_ids);
+        for line in lines {
+            let message_ids = line.jobs.iter().map(|asked| asked.message_ids.clone()).collect();
+            let done = Arc::new(AtomicUsize::new(0));
+            let task = running.tasks.spawn(run_line(Arc::clone(work), line, invocation.clone(), Arc::clone(&done)));
+            running.progress.insert(task.id(), Progress { message_ids, done });
         }
         running
     }
@@ -52,10 +61,27 @@ impl Running {
             Ok((task, Err(failure))) => (task, failure),
             Err(error) => (error.id(), not_ended(&error)),
         };
-        let message_ids = self.message_ids.remove(&task).unwrap_or_default();
-        Disposition::of(&failure).log(&message_ids, &failure);
-        message_ids.into_iter().for_each(|id| report.fail(id));
+        let undone = self.progress.remove(&task).map(Progress::undone).unwrap_or_default();
+        Disposition::of(&failure).log(&undone, &failure);
+        undone.into_iter().for_each(|id| report.fail(id));
     }
+}
+
+impl Progress {
+    /// The messages of the job that failed and of those behind it.
+    fn undone(self) -> Vec<String> {
+        self.message_ids.into_iter().skip(self.done.load(Ordering::Acquire)).flatten().collect()
+    }
+}
+
+/// Runs jobs one after the other, up to the first that fails.
+async fn run_line<W: Work>(work: Arc<W>, line: Line<W::Job>, invocation: Invocation, done: Arc<AtomicUsize>) -> Result<(), Failure> {
+    for Asked { job, message_ids } in line.jobs {
+        let span = tracing::info_span!("message", request_id = %invocation.request_id, ids = ?message_ids);
+        work.run(job, &invocation).instrument(span).await?;
+        done.fetch_add(1, Ordering::Release);
+    }
+    Ok(())
 }
 
 fn not_ended(error: &JoinError) -> Failure {

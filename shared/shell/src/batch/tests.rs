@@ -122,6 +122,35 @@ async fn a_message_that_is_in_the_batch_twice_is_reported_once() {
     assert_eq!(answer, r#"{"batchItemFailures":[{"itemIdentifier":"m1"}]}"#);
 }
 
+fn of_groups(records: &[(&str, &str)]) -> Batch {
+    let record = |(n, (group, body)): (usize, &(&str, &str))| json!({"messageId": format!("r{}", n + 1), "body": body, "attributes": {"MessageGroupId": group}});
+    batch(records.iter().enumerate().map(record).collect())
+}
+
+/// SQS-02, for every way in which a message can fail.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_fails_holds_the_later_ones_of_its_group_back() {
+    for fails in ["fails", "panics", "hangs", "not json", "bomb"] {
+        let work = Arc::new(Told::default());
+        let records = [("A", "a1"), ("A", fails), ("A", "a2"), ("B", "b1"), ("A", "a3")];
+        let answer = processed(&work, of_groups(&records)).await.unwrap();
+        let mut failed: Vec<Value> = serde_json::from_str::<Value>(&answer).unwrap()["batchItemFailures"].as_array().unwrap().clone();
+        failed.sort_by_key(|failed| failed["itemIdentifier"].to_string());
+        assert_eq!(json!(failed), json!([{"itemIdentifier": "r2"}, {"itemIdentifier": "r3"}, {"itemIdentifier": "r5"}]), "{fails}");
+        let begun = work.begun.lock().unwrap().clone();
+        assert!(begun.contains(&"a1".into()) && begun.contains(&"b1".into()), "{fails}: {begun:?}");
+        assert!(!begun.contains(&"a2".into()) && !begun.contains(&"a3".into()), "{fails}: {begun:?}");
+    }
+}
+
+#[tokio::test]
+async fn messages_of_a_group_run_in_their_order_and_only_neighbours_share_a_run() {
+    let work = Arc::new(Told::default());
+    let records = [("A", "x"), ("A", "x"), ("A", "y"), ("A", "x")];
+    assert_eq!(processed(&work, of_groups(&records)).await.unwrap(), r#"{"batchItemFailures":[]}"#);
+    assert_eq!(*work.begun.lock().unwrap(), ["x", "y", "x"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_time_left_everything_that_waits_is_reported() {
     let work = Arc::new(Told::default());
