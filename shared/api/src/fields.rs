@@ -72,6 +72,14 @@ impl<'v> Kind<'v> for bool {
     }
 }
 
+impl<'v> Kind<'v> for u64 {
+    const NAME: &'static str = "a whole number";
+
+    fn of(value: &'v Value) -> Option<Self> {
+        value.as_u64()
+    }
+}
+
 impl<'v> Kind<'v> for &'v [Value] {
     const NAME: &'static str = "a list";
 
@@ -120,6 +128,11 @@ impl<'v> Object<'v> {
     /// The pointer of one field.
     pub(crate) fn pointer(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
+    }
+
+    /// Whether a field is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
     }
 
     /// A field that may be left out.

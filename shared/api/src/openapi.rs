@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the routes and the types that they answer with.
 
 use crate::problem::Problem;
-use crate::routes::{errors, hooks, lifecycle, progress, service, work_items};
+use crate::routes::{blobs, errors, hooks, lifecycle, progress, service, work_items};
 use crate::view::ProblemDocument;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
@@ -22,7 +22,7 @@ pub fn document() -> OpenApi {
     info(title = "Collie", description = "Work items that end as merged merge requests."),
     paths(
         work_items::submit, work_items::list, work_items::validate, work_items::show, progress::timeline, progress::explain,
-        lifecycle::retry, lifecycle::cancel, service::me, service::health, service::openapi, hooks::take, errors::page
+        lifecycle::retry, lifecycle::cancel, blobs::announce, service::me, service::health, service::openapi, hooks::take, errors::page
     ),
     components(schemas(ProblemDocument)),
     modifiers(&Security, &Problems)
@@ -132,7 +132,7 @@ pub(crate) struct FileActionBody {
     /// `text` or `base64`: what content is.
     #[schema(required = false, default = "text")]
     encoding: String,
-    /// Not taken yet.
+    /// Content that was uploaded before: what `POST /v1/blobs` answered.
     #[schema(required = false)]
     content_ref: String,
     /// The executable bit.

@@ -10,6 +10,7 @@ macro_rules! pages {
 /// Every page, by code in the order of the alphabet.
 const PAGES: &[(&str, &str)] = &pages![
     "absolute_path"
+    "ambiguous_content"
     "answer_too_large"
     "approvals_syncing"
     "archive_failed"
@@ -31,7 +32,6 @@ const PAGES: &[(&str, &str)] = &pages![
     "commits_status"
     "conflict"
     "contended"
-    "content_ref_unsupported"
     "control_char"
     "directory_exists"
     "discussions_not_resolved"
@@ -71,6 +71,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "invalid_action"
     "invalid_base64"
     "invalid_branch"
+    "invalid_content_ref"
     "invalid_expect"
     "invalid_json"
     "invalid_query"
@@ -171,6 +172,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "unhandled_item_type"
     "unicode_compat_dots"
     "unicode_compat_separator"
+    "unknown_content_ref"
     "unknown_field"
     "unknown_parameter"
     "unknown_project"

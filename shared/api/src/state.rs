@@ -2,6 +2,7 @@
 
 use collie_auth::Authenticator;
 use collie_engine::Engine;
+use collie_engine::blobs::Blobs;
 use collie_engine::ports::Ids;
 use secrecy::SecretString;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 pub struct ApiState {
     /// The use cases.
     pub engine: Engine,
+    /// Content by reference.
+    pub blobs: Blobs,
     /// Says who calls.
     pub auth: Arc<dyn Authenticator>,
     /// Who may bring hooks.

@@ -54,16 +54,19 @@ pub(crate) struct Reading {
     pub(crate) submission: Submission,
     /// The rules broken so far.
     pub(crate) broken: Errors,
+    /// The contents that are named instead of sent.
+    pub(crate) references: Vec<Reference>,
 }
 
-/// Reads a submission.
-///
-/// # Errors
-/// Every unknown, missing and ill-typed field together; else every rule that was seen to be broken on the way.
-pub fn parse(value: &Value) -> Result<Submission, Problem> {
-    let Reading { submission, broken } = read(value)?;
-    broken.problem(Code::Policy)?;
-    Ok(submission)
+/// A file action whose content was uploaded before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// Which of the actions.
+    pub(crate) action: usize,
+    /// The field.
+    pub(crate) pointer: String,
+    /// The content's digest, 64 lower-case hex digits.
+    pub(crate) sha256: String,
 }
 
 /// Reads a submission as far as its shape allows.
@@ -72,13 +75,14 @@ pub(crate) fn read(value: &Value) -> Result<Reading, Problem> {
     let submission = reader.submission(value);
     reader.shape.problem(Code::InvalidRequest)?;
     let submission = submission.ok_or_else(|| Problem::new(Code::InvalidRequest, "the body is not an object"))?;
-    Ok(Reading { submission, broken: reader.rules })
+    Ok(Reading { submission, broken: reader.rules, references: reader.references })
 }
 
 #[derive(Debug, Default)]
 struct Reader {
     shape: Errors,
     rules: Errors,
+    references: Vec<Reference>,
 }
 
 impl Reader {
@@ -127,16 +131,16 @@ impl Reader {
     fn file_actions(&mut self, object: &Object<'_>) -> Vec<FileAction> {
         let actions: &[Value] = object.required("file_actions", &mut self.shape).unwrap_or_default();
         let path = object.pointer("file_actions");
-        actions.iter().enumerate().filter_map(|(n, value)| self.file_action(value, format!("{path}/{n}"))).collect()
+        actions.iter().enumerate().filter_map(|(n, value)| self.file_action(n, value, format!("{path}/{n}"))).collect()
     }
 
-    fn file_action(&mut self, value: &Value, path: String) -> Option<FileAction> {
+    fn file_action(&mut self, n: usize, value: &Value, path: String) -> Option<FileAction> {
         let object = Object::read(value, path, &ACTION_FIELDS, &mut self.shape)?;
         let action = FileAction {
             verb: Verb::Delete,
             file_path: object.required::<&str>("file_path", &mut self.shape).unwrap_or_default().to_owned(),
             previous_path: object.optional::<&str>("previous_path", &mut self.shape).map(str::to_owned),
-            content: self.content(&object),
+            content: self.reference(n, &object).or_else(|| self.content(&object)),
             execute_filemode: object.optional("execute_filemode", &mut self.shape),
             expect: self.expect(&object),
         };
@@ -153,13 +157,24 @@ impl Reader {
         FileAction { previous_path: None, content: None, execute_filemode: None, ..action }
     }
 
+    /// Notes content that was uploaded before; nothing stands in for it until it is read.
+    fn reference(&mut self, action: usize, object: &Object<'_>) -> Option<Vec<u8>> {
+        let text: &str = object.optional("content_ref", &mut self.shape)?;
+        let pointer = object.pointer("content_ref");
+        if object.has("content") {
+            let (message, hint) = ("content and content_ref are both there", "send one of them");
+            self.rules.push(FieldError::new(pointer, "ambiguous_content", message, hint));
+        } else if let Some(sha256) = text.strip_prefix("sha256:").filter(|digits| is_sha256(digits)) {
+            self.references.push(Reference { action, pointer, sha256: sha256.to_owned() });
+        } else {
+            let hint = "send the content_ref that POST /v1/blobs answered";
+            self.rules.push(FieldError::new(pointer, "invalid_content_ref", "is not sha256:<64 lower-case hex digits>", hint));
+        }
+        Some(Vec::new())
+    }
+
     fn content(&mut self, object: &Object<'_>) -> Option<Vec<u8>> {
         let encoding = object.word("encoding", &ENCODINGS, &mut self.shape).unwrap_or(Encoding::Text);
-        if object.optional::<&str>("content_ref", &mut self.shape).is_some() {
-            let (path, hint) = (object.pointer("content_ref"), "send the file as content, with encoding text or base64");
-            self.rules.push(FieldError::new(path, "content_ref_unsupported", "contents by reference are not taken yet", hint));
-            return Some(Vec::new());
-        }
         let content: &str = object.optional("content", &mut self.shape)?;
         if encoding == Encoding::Text {
             return Some(content.as_bytes().to_vec());
@@ -187,10 +202,34 @@ impl Reader {
     }
 }
 
+/// Whether a text is a SHA-256 as this API writes it.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// The submission, or everything wrong with it.
+    fn parse(value: &Value) -> Result<Submission, Problem> {
+        let Reading { submission, broken, .. } = read(value)?;
+        broken.problem(Code::Policy)?;
+        Ok(submission)
+    }
+
+    #[test]
+    fn contents_by_reference_are_noted_with_their_place() {
+        let (mut value, digest) = (smallest(), "0a".repeat(32));
+        value["file_actions"] = json!([
+            {"action": "create", "file_path": "a", "content": "x"},
+            {"action": "create", "file_path": "b", "content_ref": format!("sha256:{digest}")},
+        ]);
+        let reading = read(&value).unwrap();
+        let want = Reference { action: 1, pointer: "/file_actions/1/content_ref".into(), sha256: digest };
+        assert_eq!((reading.references, reading.broken.is_empty()), (vec![want], true));
+    }
 
     fn smallest() -> Value {
         json!({"item_type": "mr", "project": "group/app", "source_branch": "bot/x", "target_branch": "main", "title": "T",
@@ -257,6 +296,7 @@ mod tests {
             {"action": "Create", "file_path": "a", "content": "x"},
             {"action": "create", "file_path": "b", "content": "%", "encoding": "base64"},
             {"action": "create", "file_path": "c", "content_ref": "sha256:00"},
+            {"action": "create", "file_path": "e", "content_ref": format!("sha256:{}", "0".repeat(64)), "content": ""},
             {"action": "delete", "file_path": "d", "expect": "present"},
         ]);
         let problem = parse(&value).unwrap_err();
@@ -264,8 +304,9 @@ mod tests {
         let want = [
             ("/file_actions/0/action", "invalid_action"),
             ("/file_actions/1/content", "invalid_base64"),
-            ("/file_actions/2/content_ref", "content_ref_unsupported"),
-            ("/file_actions/3/expect", "invalid_expect"),
+            ("/file_actions/2/content_ref", "invalid_content_ref"),
+            ("/file_actions/3/content_ref", "ambiguous_content"),
+            ("/file_actions/4/expect", "invalid_expect"),
         ];
         assert_eq!(places(&problem), want);
     }

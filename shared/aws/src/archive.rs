@@ -12,19 +12,19 @@ use std::sync::Arc;
 const FAILED: &str = "archive_failed";
 
 /// Prefixes of what belongs to items; everything else is audit.
-const CONTENT_PREFIXES: [&str; 2] = ["content/", "deliveries/"];
+const CONTENT_PREFIXES: [&str; 3] = ["content/", "deliveries/", "uploads/"];
 
 /// Where objects lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets {
-    /// File content and raw deliveries, which expire.
+    /// File content, uploads and raw deliveries, which expire.
     pub content: String,
     /// Audit objects, which are kept.
     pub audit: String,
 }
 
 impl Buckets {
-    fn of(&self, key: &str) -> &str {
+    pub(crate) fn of(&self, key: &str) -> &str {
         let is_content = CONTENT_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
         if is_content { &self.content } else { &self.audit }
     }
@@ -102,6 +102,7 @@ mod tests {
         let buckets = Buckets { content: "content-bucket".into(), audit: "audit-bucket".into() };
         let cases = [
             ("content/0197-a/ab12", "content-bucket", "application/octet-stream", None),
+            ("uploads/cd34/ab12", "content-bucket", "application/octet-stream", None),
             ("deliveries/0197-a/ab12.json", "content-bucket", "application/json", None),
             ("2026/01/31/18/04/0197-a-1-2.ndjson.gz", "audit-bucket", "application/x-ndjson", Some("gzip")),
         ];

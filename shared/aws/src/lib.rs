@@ -5,10 +5,12 @@ mod archive;
 mod clients;
 mod failure;
 mod secrets;
+mod uploads;
 mod wakes;
 
 pub use access::{Access, Endpoints, Keys};
 pub use archive::{Buckets, S3Archive};
 pub use clients::Clients;
 pub use secrets::SecretStore;
+pub use uploads::S3Uploads;
 pub use wakes::SqsWakes;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod access;
+pub mod blobs;
 pub mod cost;
 pub mod execute;
 pub mod explain;

@@ -16,6 +16,7 @@ pub(crate) enum Call {
     Compare,
     CreateCommit,
     DeleteBranch,
+    Pushes,
     MergeRequest,
     OpenMergeRequests,
     OpenMergeRequest,
@@ -37,7 +38,7 @@ pub(crate) enum Call {
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -48,6 +49,7 @@ impl Call {
         Self::Compare,
         Self::CreateCommit,
         Self::DeleteBranch,
+        Self::Pushes,
         Self::MergeRequest,
         Self::OpenMergeRequests,
         Self::OpenMergeRequest,
@@ -99,6 +101,7 @@ impl Call {
             Self::MergeBase => "…/repository/merge_base",
             Self::Compare => "…/repository/compare",
             Self::CreateCommit => "…/repository/commits",
+            Self::Pushes => "…/events",
             Self::MergeRequest | Self::EditMergeRequest => "…/merge_requests/:iid",
             Self::OpenMergeRequests | Self::OpenMergeRequest => "…/merge_requests",
             Self::Merge => "…/merge_requests/:iid/merge",

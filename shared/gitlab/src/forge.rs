@@ -43,6 +43,10 @@ impl Forge for GitLab {
         self.post_commit(project, &commit).await
     }
 
+    async fn replaced_by(&self, project: &ProjectRef, branch: &str, head: &Sha) -> Result<Option<Sha>, Failure> {
+        self.push_before(project, branch, head).await
+    }
+
     async fn delete_branch(&self, project: &ProjectRef, name: &str) -> Result<(), Failure> {
         self.remove_branch(project, name).await
     }

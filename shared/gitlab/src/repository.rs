@@ -84,6 +84,14 @@ impl GitLab {
         Ok(made.id)
     }
 
+    /// The newest page of pushes; a push of many branches at once has no commits there.
+    pub(crate) async fn push_before(&self, project: &ProjectRef, branch: &str, head: &Sha) -> Result<Option<Sha>, Failure> {
+        let scope = self.project(project)?;
+        let url = scope.url(&["events"], &[("action", "pushed"), ("per_page", "100")])?;
+        let events: Vec<wire::Event> = scope.read(Call::Pushes, url).await?;
+        Ok(events.into_iter().filter_map(|event| event.push_data).find_map(|push| push.replaced_by(branch, head)))
+    }
+
     pub(crate) async fn remove_branch(&self, project: &ProjectRef, name: &str) -> Result<(), Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["repository", "branches", name], &[])?;

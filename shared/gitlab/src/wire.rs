@@ -127,6 +127,30 @@ pub(crate) struct Compare {
 }
 
 #[derive(Debug, Deserialize)]
+pub(crate) struct Event {
+    #[serde(default)]
+    pub(crate) push_data: Option<PushData>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct PushData {
+    #[serde(rename = "ref")]
+    name: Option<String>,
+    ref_type: Option<String>,
+    commit_from: Option<Sha>,
+    commit_to: Option<Sha>,
+}
+
+impl PushData {
+    /// What this push replaced, if it put this head on this branch.
+    pub(crate) fn replaced_by(self, branch: &str, head: &Sha) -> Option<Sha> {
+        let is_it =
+            self.name.as_deref() == Some(branch) && self.ref_type.as_deref() == Some("branch") && self.commit_to.as_ref() == Some(head);
+        self.commit_from.filter(|_| is_it)
+    }
+}
+
+#[derive(Debug, Deserialize)]
 struct Diff {
     old_path: String,
     new_path: String,

@@ -114,6 +114,25 @@ async fn without_a_common_ancestor_there_is_no_merge_base() {
 }
 
 #[tokio::test]
+async fn what_a_push_replaced_is_read_from_the_pushes_of_that_branch() {
+    let push = |name: &str, kind: &str, from: Option<&str>, to: &str| json!({"action_name": "pushed to", "push_data": {"ref": name, "ref_type": kind, "commit_from": from, "commit_to": to}});
+    let pushes = [
+        json!({"action_name": "joined"}),
+        json!({"action_name": "pushed to", "push_data": {"ref": null, "ref_type": null, "commit_from": null, "commit_to": null, "ref_count": 4}}),
+        push("other", "branch", Some("x"), "new"),
+        push("bot/a", "tag", Some("y"), "new"),
+        push("bot/a", "branch", None, "first"),
+        push("bot/a", "branch", Some("old"), "new"),
+    ];
+    let stub = Stub::start((0..3).map(|_| answer(200, json!(pushes).to_string()))).await;
+    let ask = async |head: &str| stub.gitlab().replaced_by(&stub.project(), "bot/a", &Sha::new(head)).await;
+    assert_eq!(ask("new").await, Ok(Some(Sha::new("old"))));
+    assert_eq!(ask("first").await, Ok(None));
+    assert_eq!(ask("unknown").await, Ok(None));
+    assert_eq!(stub.lines()[0], "GET …/events?action=pushed&per_page=100");
+}
+
+#[tokio::test]
 async fn changed_paths_are_old_and_new_ones_once_each() {
     let diff = |old: &str, new: &str| json!({"old_path": old, "new_path": new, "collapsed": true, "too_large": true});
     let body = json!({"diffs": [diff("z", "z"), diff("b", "a")], "compare_timeout": false, "compare_same_ref": false});

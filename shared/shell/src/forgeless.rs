@@ -50,6 +50,10 @@ impl Forge for Forgeless {
         refused()
     }
 
+    async fn replaced_by(&self, _: &ProjectRef, _: &str, _: &Sha) -> Result<Option<Sha>, Failure> {
+        refused()
+    }
+
     async fn delete_branch(&self, _: &ProjectRef, _: &str) -> Result<(), Failure> {
         refused()
     }

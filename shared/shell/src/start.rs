@@ -2,9 +2,10 @@
 
 use crate::environment::Environment;
 use crate::logs;
-use collie_aws::{Clients, S3Archive, SecretStore, SqsWakes};
+use collie_aws::{Clients, S3Archive, S3Uploads, SecretStore, SqsWakes};
 use collie_config::Configuration;
 use collie_dynamo::DynamoItems;
+use collie_engine::blobs::Blobs;
 use collie_engine::ports::{Clock, Forge};
 use collie_engine::{Engine, Ports};
 use collie_system::{RandomIds, SystemClock};
@@ -71,15 +72,26 @@ impl Shell {
     }
 
     fn ports(&self, forge: Arc<dyn Forge>) -> Ports {
-        let Environment { table, buckets, .. } = &self.environment;
+        let table = &self.environment.table;
         Ports {
             items: Arc::new(DynamoItems::new(self.clients.dynamodb().clone(), table.clone())),
             forge,
-            archive: Arc::new(S3Archive::new(Arc::clone(&self.clients), buckets.clone())),
+            archive: Arc::new(self.archive()),
             wakes: Arc::new(self.wakes()),
             clock: Arc::clone(&self.clock),
             ids: Arc::new(RandomIds),
         }
+    }
+
+    fn archive(&self) -> S3Archive {
+        S3Archive::new(Arc::clone(&self.clients), self.environment.buckets.clone())
+    }
+
+    /// Content by reference, in the bucket of content.
+    #[must_use]
+    pub fn blobs(&self) -> Blobs {
+        let uploads = S3Uploads::new(Arc::clone(&self.clients), self.environment.buckets.clone());
+        Blobs::new(Arc::new(uploads), Arc::new(self.archive()), Arc::clone(&self.clock))
     }
 
     /// The wake-up queue.

@@ -436,6 +436,10 @@ impl Forge for Process<dyn Forge> {
         made
     }
 
+    async fn replaced_by(&self, project: &ProjectRef, branch: &str, head: &Sha) -> Result<Option<Sha>, Failure> {
+        self.effect("forge.replaced_by", || self.inner.replaced_by(project, branch, head), unheard_read).await
+    }
+
     async fn delete_branch(&self, project: &ProjectRef, name: &str) -> Result<(), Failure> {
         self.effect("forge.delete_branch", || self.inner.delete_branch(project, name), unheard_write).await
     }

@@ -74,7 +74,12 @@ async fn happen(rng: &mut fastrand::Rng, mortality: u32, world: &World, told: &S
     }
     match rng.u32(..100) {
         0..3 if may_die(world).await => world.sim().advance_by(96_000),
-        3..14 => world.sim().advance_by(rng.u64(200..9_000)),
+        3..14 => {
+            let by = rng.u64(200..9_000);
+            if may_die(world).await || leases_outlast(world, by).await {
+                world.sim().advance_by(by);
+            }
+        }
         14..17 => world.schedule().await,
         17..21 => world.store().resend(|n| rng.usize(..n)).await,
         _ => {
@@ -96,6 +101,12 @@ async fn die(rng: &mut fastrand::Rng, world: &World, told: &Shared, schedule: &m
 /// Three leases without progress are allowed: the adversary leaves one for the end of the schedule.
 async fn may_die(world: &World) -> bool {
     world.all_items().await.iter().all(|item| item.claims < 2)
+}
+
+/// Time that runs out on a lease is a death too.
+async fn leases_outlast(world: &World, ms: u64) -> bool {
+    let then = Timestamp::from_millis(world.sim().now_ms() + ms);
+    world.all_items().await.iter().all(|item| item.leased_until.is_none_or(|until| until > then))
 }
 
 fn act_of(actor: usize, world: &World, told: &Shared, seed: u64) -> Act {

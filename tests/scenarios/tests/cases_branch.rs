@@ -160,6 +160,24 @@ async fn an_overwritten_push() {
     assert!(world.main_has("README.md", readme("hi").as_bytes()));
 }
 
+/// The same where GitLab's hooks are lost: its project events tell as well.
+#[tokio::test]
+async fn an_overwritten_push_whose_hook_is_lost() {
+    let (world, id) = told().await;
+    world.pass(Duration::from_secs(8)).await;
+    let (person, lost) = (world.clone(), std::sync::Arc::new(std::sync::Mutex::new(String::new())));
+    let slot = lost.clone();
+    let pushes = Box::pin(async move { *slot.lock().unwrap() = person.push_on_top("src/lib.rs", "// mine\n") });
+    world.when("forge.create_commit", When::Before, pushes);
+    world.submit(&submission("hi")).await;
+    world.lose_hooks();
+    world.until_blocked(&id).await;
+    let lost = lost.lock().unwrap().clone();
+    let explained = world.explain(&id).await.blocked.unwrap();
+    assert_eq!(explained.detail, format!("a push to {BRANCH:?} replaced {lost}; restore it, or retry to go on without it"));
+    assert_eq!((world.notes_with(&lost).len(), world.merge_calls()), (1, 0));
+}
+
 /// The person restores the commit: it is foreign as any other, and its removal lets the item go on.
 #[tokio::test]
 async fn an_overwritten_push_restored() {

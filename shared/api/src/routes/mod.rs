@@ -1,5 +1,6 @@
 //! The routes: each reads its request, makes one call of a use case and shows the answer.
 
+pub(crate) mod blobs;
 pub(crate) mod errors;
 pub(crate) mod hooks;
 pub(crate) mod lifecycle;
@@ -46,6 +47,7 @@ fn callers(state: &ApiState) -> Router<ApiState> {
         .route("/work-items/{id}/explain", get(progress::explain))
         .route("/work-items/{id}/retry", post(lifecycle::retry))
         .route("/work-items/{id}/cancel", post(lifecycle::cancel))
+        .route("/blobs", post(blobs::announce))
         .route_layer(map_response(private))
         .route_layer(from_fn_with_state(state.clone(), gate::callers))
         .layer(DefaultBodyLimit::max(MAX_BODY))

@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::openapi::SubmissionBody;
 use crate::page::{self, Parameters, Sent};
 use crate::problem::Problem;
+use crate::routes::blobs;
 use crate::state::ApiState;
 use crate::submission::{self, Reading};
 use crate::view::{ItemPage, Submitted, Validated, WorkItem};
@@ -64,7 +65,9 @@ pub(crate) async fn validate(
 
 /// Reads a submission. Where rules are broken already, the policy adds what else it sees.
 async fn read(state: &ApiState, caller: &Caller, body: Body) -> Result<Submission, Problem> {
-    let Reading { submission, broken } = submission::read(&body::json(body)?)?;
+    let mut reading = submission::read(&body::json(body)?)?;
+    blobs::resolve(state, caller, &mut reading).await?;
+    let Reading { submission, broken, .. } = reading;
     if submission.wanted.on_conflict == OnConflict::Overwrite && !caller.admin {
         return Err(refusal::forbidden_overwrite());
     }

@@ -2,9 +2,12 @@
 
 use super::WorkItem;
 use collie_engine::access::Caller;
+use collie_engine::blobs::Offer;
 use collie_engine::ingest::Ingested;
+use collie_engine::ports::SignedUpload;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// What a submission did.
@@ -46,6 +49,35 @@ impl Me {
         let grants =
             if caller.admin { vec![json!({"admin": true})] } else { vec![json!({"submit": submit}), json!({"read": {"projects": any}})] };
         Self { identity: caller.identity, grants }
+    }
+}
+
+/// An upload that may now be made.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Offered {
+    /// What names the content in a file action, once it is uploaded.
+    content_ref: String,
+    /// The request that uploads it.
+    upload: UploadRequest,
+    /// Until when the upload may be started, RFC 3339.
+    expires_at: String,
+}
+
+/// A `PUT` that whoever holds it may send once.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct UploadRequest {
+    /// Where to.
+    url: String,
+    /// The headers that go with it.
+    headers: BTreeMap<String, String>,
+}
+
+impl Offered {
+    /// The answer to an announcement of content.
+    pub(crate) fn of(sha256: &str, offer: Offer) -> Self {
+        let SignedUpload { url, headers } = offer.upload;
+        let upload = UploadRequest { url, headers: headers.into_iter().collect() };
+        Self { content_ref: format!("sha256:{sha256}"), upload, expires_at: offer.expires_at.to_string() }
     }
 }
 

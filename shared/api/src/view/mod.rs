@@ -5,7 +5,7 @@ mod explanation;
 mod item;
 mod timeline;
 
-pub(crate) use answers::{Alive, Me, ProblemDocument, Submitted, Taken, Validated};
+pub(crate) use answers::{Alive, Me, Offered, ProblemDocument, Submitted, Taken, Validated};
 pub(crate) use explanation::ExplanationView;
 pub(crate) use item::{ItemPage, WorkItem};
 pub(crate) use timeline::TimelineView;

@@ -9,6 +9,7 @@ use collie_engine::ports::{Archive, Stored};
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Where objects are before they have their name.
@@ -52,6 +53,31 @@ impl FileArchive {
         File::open(directory)?.sync_all()?;
         written
     }
+
+    /// Removes objects below a prefix that are older than that; says how many.
+    pub(crate) async fn remove_older(&self, prefix: &'static str, age: Duration) -> Result<usize, Failure> {
+        let root = self.root.join(prefix);
+        blocking(move || remove_older(&root, age)).await
+    }
+}
+
+fn remove_older(directory: &Path, age: Duration) -> std::io::Result<usize> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            removed += remove_older(&entry.path(), age)?;
+        } else if metadata.modified()?.elapsed().is_ok_and(|old| old >= age) {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 /// A part of a key: plain characters, and not a name that directories have for themselves or that this archive uses.

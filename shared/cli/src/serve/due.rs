@@ -2,6 +2,7 @@
 
 use super::stop::Stop;
 use super::store::Database;
+use super::uploads::LocalUploads;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_core::item::{DUE_SHARDS, Item};
@@ -40,13 +41,19 @@ async fn look(engine: &Engine) {
     }
 }
 
-/// Removes expired rows now and then.
-pub(crate) async fn sweep(database: Database, mut stop: Stop) {
+/// Removes expired rows and uploads now and then.
+pub(crate) async fn sweep(database: Database, uploads: LocalUploads, mut stop: Stop) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     loop {
         tokio::select! {
             () = stop.given() => return,
-            _ = ticks.tick() => sweep_once(database.clone()).await,
+            _ = ticks.tick() => {
+                sweep_once(database.clone()).await;
+                match uploads.sweep().await {
+                    Ok(removed) => tracing::debug!(removed, "removed expired uploads"),
+                    Err(failure) => tracing::warn!(code = failure.code, "expired uploads cannot be removed"),
+                }
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod missed;
 mod simulator;
 mod stop;
 mod store;
+mod uploads;
 mod workers;
 
 pub(crate) use collie_system::{SystemClock, pause};
@@ -25,6 +26,7 @@ use archive::FileArchive;
 use collie_api::ApiState;
 use collie_auth::local::LocalIssuer;
 use collie_config::{Configuration, MAIN};
+use collie_engine::blobs::Blobs;
 use collie_engine::ports::{Clock, Items, Wakes};
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
@@ -46,6 +48,7 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
+use uploads::LocalUploads;
 use workers::Pool;
 
 /// How long requests under way may take to end, once the server is told to stop.
@@ -164,19 +167,21 @@ impl Server {
         let (door, reached) = (forge.hook_door(), forge.reached);
 
         let (bell, rings) = doorbell::doorbell();
+        let uploads = LocalUploads::new(&api, archive.clone());
+        let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
         let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::new(forge.settings));
         let auth = Arc::new(issuer.clone().authenticator(Arc::new(SystemClock)));
-        let state = ApiState { engine: engine.clone(), auth, hooks: door, request_ids: Arc::new(RandomIds) };
+        let state = ApiState { engine: engine.clone(), blobs, auth, hooks: door, request_ids: Arc::new(RandomIds) };
         let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
         let (stop_intake, stop) = stop::order();
-        let http = tokio::spawn(serve_http(listener, collie_api::router(state), stop.clone()));
+        let http = tokio::spawn(serve_http(listener, collie_api::router(state).merge(uploads.router()), stop.clone()));
         register(&plan.hooks, &reached, &engine, &api).await?;
         let mut loops = JoinSet::new();
         let all_hooked = reached.iter().all(|connection| plan.hooks.cover(connection));
         let look_every = (!all_hooked).then_some(plan.look_every);
         loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
-        loops.spawn(due::sweep(store.database.clone(), stop.clone()));
+        loops.spawn(due::sweep(store.database.clone(), uploads, stop.clone()));
         loops.spawn(missed(&engine, &store).look(look_every, stop.clone()));
         loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, plan.take_over_after, stop));
         let intake = Intake { stop: stop_intake, http, loops };

@@ -4,7 +4,7 @@
 //! we know and then dropped.
 
 use super::dims;
-use super::facts::{Facts, Lost, PipelineRef};
+use super::facts::{Facts, PipelineRef};
 use crate::ci::plan::MAX_RECORD_BYTES;
 use crate::error::Failure;
 use crate::event::Event;
@@ -95,10 +95,8 @@ fn apply(item: &mut Item, event: &Event) -> Result<(), Failure> {
         Effect::Reconcile => {}
         Effect::Overwrote(sha) => {
             let mut facts = Facts::of(item)?;
-            if facts.lost.as_ref().is_none_or(|lost| lost.sha != sha) {
-                facts.lost = Some(Lost { sha, at: event.at(), restored: false });
-                item.facts = facts.document();
-            }
+            facts.replaced(sha, event.at());
+            item.facts = facts.document();
         }
         Effect::PipelineFinished(pipeline) => {
             let mut facts = Facts::of(item)?;

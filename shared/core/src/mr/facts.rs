@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Builds a row remembers, so that a late push of an earlier one is known as ours.
 const BUILDS_KEPT: usize = 5;
+/// Looks at the project's events for what a forced push replaced; GitLab writes them a little later than the push.
+const PROOFS: u32 = 3;
 /// Blockers a row keeps.
 pub const BLOCKERS_KEPT: usize = 20;
 
@@ -171,6 +173,9 @@ pub struct Facts {
     /// Tries in a row in which GitLab did not see the branch that was just pushed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u32,
+    /// Looks at the project's events that are left, to find what the last forced push replaced.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unproven: u32,
     /// The last head of someone else that a push of Collie replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
@@ -290,6 +295,22 @@ impl Facts {
     pub fn pushes_over(&mut self, number: u64, head: &Sha) {
         if let Some(build) = self.builds.iter_mut().find(|b| b.number == number) {
             build.over = Some(head.clone());
+            self.unproven = PROOFS;
+        }
+    }
+
+    /// The head whose push is to be looked up in the project's events; each look is one less.
+    pub fn next_proof(&mut self) -> Option<Sha> {
+        let head = self.latest().filter(|build| build.over.is_some())?.sha.clone()?;
+        self.unproven = self.unproven.checked_sub(1)?;
+        Some(head)
+    }
+
+    /// Records what a forced push replaced: a commit of someone else is remembered, once.
+    pub fn replaced(&mut self, sha: Sha, at: Timestamp) {
+        self.unproven = 0;
+        if !self.has_verified(&sha) && self.lost.as_ref().is_none_or(|lost| lost.sha != sha) {
+            self.lost = Some(Lost { sha, at, restored: false });
         }
     }
 
@@ -414,6 +435,26 @@ mod tests {
         facts.pushes_over(9, &Sha::new("nobody's"));
         let of = |sha| (facts.has_made(&Sha::new(sha)), facts.has_verified(&Sha::new(sha)));
         assert_eq!((of("a"), of("theirs"), of("nobody's")), ((true, true), (false, true), (false, false)));
+    }
+
+    #[test]
+    fn what_a_forced_push_replaced_is_looked_up_a_few_times_or_until_it_is_known() {
+        let forced = || {
+            let mut facts = facts([(1, Some("a")), (2, None)]);
+            facts.pushes_over(2, &Sha::new("a"));
+            assert_eq!(facts.next_proof(), None, "the push is not known yet");
+            facts.made(2, Sha::new("b"), None);
+            facts
+        };
+        let mut facts = forced();
+        let looks = std::iter::from_fn(|| facts.next_proof()).take(9).collect::<Vec<_>>();
+        assert_eq!(looks, [Sha::new("b"), Sha::new("b"), Sha::new("b")]);
+        for (replaced, lost) in [("a", None), ("person's", Some("person's"))] {
+            let mut facts = forced();
+            facts.replaced(Sha::new(replaced), sample::NOW);
+            assert_eq!(facts.next_proof(), None);
+            assert_eq!(facts.lost.as_ref().map(|lost| lost.sha.as_str()), lost);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Work;
 use crate::execute::Stop;
 use collie_core::error::Class;
 use collie_core::id::{MrIid, NoteId};
-use collie_core::item::{Dimension, LastError, Phase};
+use collie_core::item::{Dimension, Item, LastError, Phase};
 use collie_core::mr::facts::NoteRef;
 use collie_core::mr::{dashboard, dims};
 use collie_core::outcome::{End, Outcome};
@@ -13,11 +13,30 @@ impl Work<'_, '_> {
     pub(super) async fn post_dashboard(&mut self) -> Result<Outcome, Stop> {
         let done = |summary: &str| Outcome::progress(summary).with(dims::dashboard(), Dimension::done());
         let Some(iid) = self.facts.mr.as_ref().map(|mr| mr.iid) else { return Ok(done("no merge request to note on")) };
-        let text = dashboard::render(self.item(), &self.facts);
+        let item = self.item().clone();
+        Ok(done(self.show(iid, &item).await?))
+    }
+
+    /// Shows the item free on its note, within another action. What fails here is left to `post_dashboard`.
+    pub(super) async fn show_free(&mut self, iid: MrIid) -> Result<Dimension, Stop> {
+        let free = Item { blocked: None, ..self.item().clone() };
+        match self.show(iid, &free).await {
+            Ok(_) => Ok(Dimension::done()),
+            Err(Stop::Failed(failure)) => {
+                let failure = self.run.share_wait(failure).await?;
+                tracing::info!(item = %free.id, code = failure.code, "the note is to be written later");
+                Ok(Dimension::needed())
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    async fn show(&mut self, iid: MrIid, item: &Item) -> Result<&'static str, Stop> {
+        let text = dashboard::render(item, &self.facts);
         let says = dashboard::digest(&text);
         let known = self.facts.note.clone().unwrap_or_default();
         if known.id.is_some() && known.says == says {
-            return Ok(done("the note is up to date"));
+            return Ok("the note is up to date");
         }
         let id = match known.id {
             Some(id) => self.edit(iid, id, &text).await?,
@@ -28,7 +47,7 @@ impl Work<'_, '_> {
             },
         };
         self.facts.note = Some(NoteRef { id: Some(id), epoch: None, says });
-        Ok(done("the note shows the item's state"))
+        Ok("the note shows the item's state")
     }
 
     /// The note's last edit; the end itself does not wait for it.

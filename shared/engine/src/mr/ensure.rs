@@ -4,6 +4,7 @@
 //! 2. The commit: an intent is recorded, then the commit is pushed from `start_sha`. The branch itself is read only where
 //!    something of ours may be on it: after a crash, for an update, or when GitLab says that it exists.
 //! 3. The merge request: edited if known, else adopted or opened.
+//! 4. Its note, in the same breath: one write of the row less than as an action of its own.
 //!
 //! Upholds INV-1 (only [`Inspected`](collie_core::policy::Inspected) content is pushed) and INV-9 (one merge request, one
 //! commit per content and base): every write without an answer is read back before it is made again.
@@ -71,7 +72,7 @@ impl Work<'_, '_> {
             },
         };
         self.link(&mr).await?;
-        Ok(self.ensured(&mr))
+        self.ensured(&mr).await
     }
 
     /// The merge request on record, reopened where a retry wants a cancelled item back, or where Collie closed it for content
@@ -313,7 +314,10 @@ impl Work<'_, '_> {
             self.facts.unseen = 0;
         }
         match opened {
-            Ok(mr) => Ok(Ok(mr)),
+            Ok(mr) => {
+                self.facts.note = Some(NoteRef { epoch: Some(self.item().lease_epoch), ..NoteRef::default() });
+                Ok(Ok(mr))
+            }
             Err(failure) if failure.code == "branch_not_visible" => self.branch_unseen(failure).await.map(|o| Err(Box::new(o))),
             Err(failure) if failure.is_indeterminate() || failure.code == "mr_exists" => match self.adoptable().await? {
                 Some(mr) => Ok(Ok(self.edit_to_fit(mr).await?)),
@@ -370,21 +374,17 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    fn ensured(&mut self, mr: &MergeRequest) -> Outcome {
-        let epoch = self.item().lease_epoch;
-        let text = dashboard::render(self.item(), &self.facts);
-        let note = self.facts.note.get_or_insert(NoteRef { id: None, epoch: Some(epoch), says: String::new() });
-        let posted = note.id.is_some() && note.says == dashboard::digest(&text);
-        let dashboard = if posted { Dimension::done() } else { Dimension::needed() };
+    async fn ensured(&mut self, mr: &MergeRequest) -> Result<Outcome, Stop> {
         self.facts.pipeline = None;
         self.facts.rechecks = 0;
         self.facts.blockers.clear();
+        let dashboard = self.show_free(mr.iid).await?;
         let head = self.facts.verified_head().map_or("", |sha| sha.short());
-        Outcome::progress(format!("!{} holds commit {head}", mr.iid))
+        Ok(Outcome::progress(format!("!{} holds commit {head}", mr.iid))
             .with(dims::mr(), Dimension::done())
             .with(dims::dashboard(), dashboard)
             .with(dims::reconcile(), Dimension::deferred(self.now().after(FIRST_LOOK), "the pipeline of the new head"))
-            .blocking(Block::Clear)
+            .blocking(Block::Clear))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commits of others on Collie's branch: the item stops, one note says so, and nobody's work is lost.
 //!
 //! GitLab has no "only if the head is still this" for a forced push. Where someone pushed in that instant, the hook of our own
-//! push tells what it replaced, and the note names the commit to restore.
+//! push tells what it replaced, or the project's events where that hook was lost, and the note names the commit to restore.
 
 use super::Work;
 use crate::execute::Stop;
@@ -24,6 +24,16 @@ impl Work<'_, '_> {
         self.note_about(head, &text).await?;
         let detail = format!("{} on {:?} is not Collie's: {why}", head.short(), self.source_branch());
         Ok(self.stopped(detail, "commits of others on the branch"))
+    }
+
+    /// Looks up what the last forced push replaced. The hook says so first; this stands in for a lost one, and stops nothing.
+    pub(super) async fn find_replaced(&mut self) {
+        let Some(head) = self.facts.next_proof() else { return };
+        match self.forge().replaced_by(&self.at, self.source_branch(), &head).await {
+            Ok(Some(replaced)) => self.facts.replaced(replaced, self.now()),
+            Ok(None) => {}
+            Err(failure) => tracing::warn!(item = %self.item().id, code = failure.code, "the project's pushes cannot be read"),
+        }
     }
 
     /// A push of ours replaced a commit that nobody had looked at.

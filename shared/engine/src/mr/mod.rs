@@ -112,7 +112,7 @@ impl<'w, 'e> Work<'w, 'e> {
             }
             Err(stop) => return Err(stop),
         };
-        let outcome = self.shown(action, outcome);
+        let outcome = self.shown(outcome);
         if let Some(end) = &outcome.end {
             self.show_end(end).await;
         }
@@ -120,14 +120,15 @@ impl<'w, 'e> Work<'w, 'e> {
     }
 
     /// Where the item gets blocked or free, its note is to say so.
-    fn shown(&self, action: Action, outcome: Outcome) -> Outcome {
+    fn shown(&self, outcome: Outcome) -> Outcome {
         let was = self.item().blocked.as_ref().map(|b| b.reason);
         let changes = match &outcome.block {
             Block::Keep => false,
             Block::Clear => was.is_some(),
             Block::Set(reason, _) => was != Some(*reason),
         };
-        let silent = outcome.end.is_some() || action == decide::POST_DASHBOARD || self.facts.mr.is_none();
+        let said = outcome.dims.iter().any(|(key, _)| *key == dims::dashboard());
+        let silent = outcome.end.is_some() || said || self.facts.mr.is_none();
         if changes && !silent { outcome.with(dims::dashboard(), Dimension::needed()) } else { outcome }
     }
 

@@ -44,6 +44,7 @@ impl Work<'_, '_> {
         if let Some(outcome) = self.check_head(&mr).await? {
             return Ok(outcome);
         }
+        self.find_replaced().await;
         if let Some(lost) = self.facts.lost(self.item()).cloned() {
             return Box::pin(self.overwrote(&lost)).await;
         }

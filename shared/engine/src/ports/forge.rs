@@ -133,6 +133,9 @@ pub trait Forge: Send + Sync {
     /// `POST …/repository/commits`; answers the new head.
     async fn create_commit(&self, project: &ProjectRef, commit: NewCommit<'_>) -> Result<Sha, Failure>;
 
+    /// `GET …/events?action=pushed`: the head that the push of this one replaced on a branch; none where the events do not show it.
+    async fn replaced_by(&self, project: &ProjectRef, branch: &str, head: &Sha) -> Result<Option<Sha>, Failure>;
+
     /// `DELETE …/repository/branches/:branch`; a missing branch is a success.
     async fn delete_branch(&self, project: &ProjectRef, name: &str) -> Result<(), Failure>;
 

@@ -4,10 +4,12 @@ mod archive;
 mod clock;
 mod forge;
 mod items;
+mod uploads;
 mod wakes;
 
 pub use archive::{Archive, Stored};
 pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
+pub use uploads::{Announced, SignedUpload, Uploads};
 pub use wakes::Wakes;

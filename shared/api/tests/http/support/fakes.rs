@@ -11,7 +11,8 @@ use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Not
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
 use collie_engine::ports::{
-    Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Stored, TraceTail, Tree, Wakes,
+    Announced, Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, SignedUpload, Stored,
+    TraceTail, Tree, Uploads, Wakes,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,6 +94,17 @@ impl Archive for Drawer {
     }
 }
 
+/// Signs uploads in a way that tests can read.
+pub(crate) struct Signer;
+
+#[async_trait]
+impl Uploads for Signer {
+    async fn sign(&self, content: Announced<'_>, _now: Timestamp, until: Timestamp) -> Result<SignedUpload, Failure> {
+        let url = format!("https://uploads.example/{}?size={}&until={until}", content.key, content.size);
+        Ok(SignedUpload { url, headers: vec![("if-none-match".to_owned(), "*".to_owned())] })
+    }
+}
+
 /// A wake-up that was sent.
 pub(crate) type Ring = ItemId;
 
@@ -132,6 +144,9 @@ impl Forge for NoForge {
         never()
     }
     async fn merge_base(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<Option<Sha>, Failure> {
+        never()
+    }
+    async fn replaced_by(&self, _: &ProjectRef, _: &str, _: &Sha) -> Result<Option<Sha>, Failure> {
         never()
     }
     async fn changed_paths(&self, _: &ProjectRef, _: &Sha, _: &Sha) -> Result<ChangedPaths, Failure> {

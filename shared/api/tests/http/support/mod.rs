@@ -13,6 +13,7 @@ use collie_core::policy::Policy;
 use collie_core::queue::{Belief, Change, Commit, Ending};
 use collie_core::time::Timestamp;
 use collie_dynamo::MemoryItems;
+use collie_engine::blobs::Blobs;
 use collie_engine::ports::{Items, ProjectRef};
 use collie_engine::settings::{Project, Settings};
 use collie_engine::{Engine, Ports};
@@ -89,7 +90,9 @@ impl World {
         };
         let connection = HookConnection { slug: "main".into(), host: HOST.into(), secret: SecretString::from(HOOK_SECRET) };
         let unset = HookConnection { slug: "unset".into(), host: HOST.into(), secret: SecretString::from("") };
+        let blobs = Blobs::new(Arc::new(fakes::Signer), drawer.clone(), Arc::new(Still));
         let state = ApiState {
+            blobs,
             engine: Engine::new(ports, Arc::new(settings())),
             auth: Arc::new(Callers),
             hooks: HookDoor { connections: vec![connection, unset] },
