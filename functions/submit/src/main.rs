@@ -27,5 +27,5 @@ async fn start() -> Result<Api, StartError> {
     let shell = Shell::start()?;
     let engine = shell.engine(Arc::new(Forgeless))?;
     let (auth, hooks) = (auth::authenticator(&shell)?, door::open(&shell).await?);
-    Ok(Api::new(ApiState { engine, blobs: shell.blobs(), auth, hooks, request_ids: Arc::new(RandomIds) }))
+    Ok(Api::new(ApiState { engine, blobs: shell.blobs(), limiter: shell.limiter(), auth, hooks, request_ids: Arc::new(RandomIds) }))
 }

@@ -43,6 +43,8 @@ pub enum Code {
     UnhandledItemType,
     /// The store asks to slow down.
     Throttled,
+    /// One identity asks for too many changes.
+    RateLimited,
     /// A bug of ours.
     Internal,
     /// Others keep moving the item.
@@ -53,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
@@ -73,6 +75,7 @@ impl Code {
         Self::UnknownProject,
         Self::UnhandledItemType,
         Self::Throttled,
+        Self::RateLimited,
         Self::Internal,
         Self::Contended,
         Self::Unavailable,
@@ -101,6 +104,7 @@ impl Code {
             Self::UnknownProject => ("unknown_project", S::UNPROCESSABLE_ENTITY, "The project is not configured"),
             Self::UnhandledItemType => ("unhandled_item_type", S::UNPROCESSABLE_ENTITY, "Items of this type are not handled here"),
             Self::Throttled => ("throttled", S::TOO_MANY_REQUESTS, "Too many requests"),
+            Self::RateLimited => ("rate_limited", S::TOO_MANY_REQUESTS, "Too many changes by one identity"),
             Self::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "Collie has failed"),
             Self::Contended => ("contended", S::SERVICE_UNAVAILABLE, "Others are changing this work item"),
             Self::Unavailable => ("unavailable", S::SERVICE_UNAVAILABLE, "Collie cannot do this now"),
@@ -131,7 +135,7 @@ impl Code {
         match self {
             Self::Contended => Some(1),
             Self::Unavailable => Some(5),
-            Self::Throttled => Some(30),
+            Self::Throttled | Self::RateLimited => Some(30),
             _ => None,
         }
     }

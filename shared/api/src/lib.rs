@@ -6,6 +6,7 @@ mod code;
 mod fields;
 mod gate;
 mod openapi;
+mod pace;
 mod page;
 pub mod pages;
 mod plan;

@@ -9,7 +9,7 @@ use utoipa::{Modify, OpenApi as _, ToSchema};
 
 /// Answers that any call with a security requirement may get.
 const COMMON: [(&str, &str); 4] =
-    [("401", "unauthenticated"), ("429", "throttled"), ("500", "internal"), ("503", "contended, unavailable")];
+    [("401", "unauthenticated"), ("429", "throttled, rate_limited"), ("500", "internal"), ("503", "contended, unavailable")];
 
 /// The document.
 #[must_use]

@@ -129,6 +129,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "policy"
     "protected_path"
     "queue_unreadable"
+    "rate_limited"
     "rechecking"
     "redirected"
     "repeated_parameter"

@@ -25,6 +25,8 @@ pub struct Problem {
     pub errors: Vec<FieldError>,
     /// What operators should know; logged, never sent.
     pub cause: Option<String>,
+    /// Seconds after which the same request may be sent again, where that is another time than the code's.
+    retry_after: Option<u32>,
 }
 
 /// One thing that is wrong, and its place.
@@ -58,7 +60,12 @@ impl Problem {
 
     /// A problem with this detail.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), errors: Vec::new(), cause: None }
+        Self { code, detail: detail.into(), errors: Vec::new(), cause: None, retry_after: None }
+    }
+
+    /// The same for callers that may come back after so many seconds.
+    pub(crate) fn retrying_after(self, seconds: u32) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// The same with each thing that is wrong.
@@ -90,7 +97,7 @@ impl Problem {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA_TYPE));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(seconds) = self.code.retry_after() {
+        if let Some(seconds) = self.retry_after.or(self.code.retry_after()) {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == Code::Unauthenticated {

@@ -3,6 +3,7 @@
 use collie_auth::Authenticator;
 use collie_engine::Engine;
 use collie_engine::blobs::Blobs;
+use collie_engine::limiter::Limiter;
 use collie_engine::ports::Ids;
 use secrecy::SecretString;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct ApiState {
     pub engine: Engine,
     /// Content by reference.
     pub blobs: Blobs,
+    /// How many changes one identity may ask for.
+    pub limiter: Limiter,
     /// Says who calls.
     pub auth: Arc<dyn Authenticator>,
     /// Who may bring hooks.

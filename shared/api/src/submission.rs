@@ -136,11 +136,12 @@ impl Reader {
 
     fn file_action(&mut self, n: usize, value: &Value, path: String) -> Option<FileAction> {
         let object = Object::read(value, path, &ACTION_FIELDS, &mut self.shape)?;
+        let sent = self.content(&object);
         let action = FileAction {
             verb: Verb::Delete,
             file_path: object.required::<&str>("file_path", &mut self.shape).unwrap_or_default().to_owned(),
             previous_path: object.optional::<&str>("previous_path", &mut self.shape).map(str::to_owned),
-            content: self.reference(n, &object).or_else(|| self.content(&object)),
+            content: self.reference(n, &object).or(sent),
             execute_filemode: object.optional("execute_filemode", &mut self.shape),
             expect: self.expect(&object),
         };

@@ -11,6 +11,7 @@ use collie_core::ci::RetryRules;
 use collie_core::mr::ticket::PipelineRule;
 use collie_core::mr::train::MergeMode;
 use collie_core::policy::{Config as PolicyConfig, Policy};
+use collie_core::rate::Limit;
 use section::{Problems, Section};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub const MAIN: &str = "main";
 const SERVICE: &str = "collie";
 const CONCURRENCY: usize = 10;
 const MAX_ATTEMPTS: u32 = 5;
+const REQUESTS_PER_MINUTE: u32 = 1_200;
 
 /// What the file says.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Configuration {
     pub projects: Vec<ProjectConfig>,
     /// Consecutive failures after which an item fails.
     pub max_attempts: u32,
+    /// Changes that one identity may ask for in a minute.
+    pub rate: Limit,
 }
 
 /// A GitLab instance.
@@ -72,7 +76,13 @@ pub struct ProjectConfig {
 
 impl Default for Configuration {
     fn default() -> Self {
-        Self { service: SERVICE.to_owned(), connections: BTreeMap::new(), projects: Vec::new(), max_attempts: MAX_ATTEMPTS }
+        Self {
+            service: SERVICE.to_owned(),
+            connections: BTreeMap::new(),
+            projects: Vec::new(),
+            max_attempts: MAX_ATTEMPTS,
+            rate: Limit { per_minute: REQUESTS_PER_MINUTE },
+        }
     }
 }
 
@@ -116,10 +126,10 @@ fn read(value: Value, problems: &mut Problems) -> Configuration {
     check_types(&mut root, problems);
     let connections = connections(root.raw("connections"), problems);
     let projects = projects(root.raw("projects"), problems);
-    let max_attempts = limits(root.raw("limits"), problems);
+    let (max_attempts, rate) = limits(root.raw("limits"), problems);
     root.finish(&LATER, problems);
     check_connections(&projects, &connections, problems);
-    Configuration { service, connections, projects, max_attempts }
+    Configuration { service, connections, projects, max_attempts, rate }
 }
 
 fn check_types(root: &mut Section, problems: &mut Problems) {
@@ -130,14 +140,19 @@ fn check_types(root: &mut Section, problems: &mut Problems) {
     }
 }
 
-fn limits(value: Option<Value>, problems: &mut Problems) -> u32 {
+fn limits(value: Option<Value>, problems: &mut Problems) -> (u32, Limit) {
     let mut section = Section::of("limits", value.unwrap_or_default(), problems);
-    let most = section.optional("max_attempts", problems).unwrap_or(MAX_ATTEMPTS);
-    if most == 0 {
-        problems.note("limits.max_attempts", "must be at least 1");
-    }
+    let mut at_least_one = |name: &str, usual| {
+        let number = section.optional(name, problems).unwrap_or(usual);
+        if number == 0 {
+            problems.note(&section.at(name), "must be at least 1");
+        }
+        number
+    };
+    let most = at_least_one("max_attempts", MAX_ATTEMPTS);
+    let per_minute = at_least_one("requests_per_minute", REQUESTS_PER_MINUTE);
     section.finish(&[], problems);
-    most
+    (most, Limit { per_minute })
 }
 
 fn connections(value: Option<Value>, problems: &mut Problems) -> BTreeMap<String, ConnectionConfig> {
@@ -283,7 +298,7 @@ limits: {max_attempts: 5}
         assert_eq!(project.policy.config().protect, ["deploy/**"]);
         assert_eq!(project.ci_retry.get("runner-gone").map(|rule| rule.delays().len()), Some(3));
         assert_eq!(read.connections["main"].url.as_ref().unwrap().as_str(), "https://gitlab.example.com/");
-        assert_eq!(read.max_attempts, 5);
+        assert_eq!((read.max_attempts, read.rate.per_minute), (5, 1_200));
     }
 
     #[test]
@@ -299,7 +314,7 @@ projects:
   - {path: app, pipelines: sometimes, ci_retry: [{name: a, delays: [0s], match: {message: "/(?=x)/"}}], poll: {}}
   - {path: group/a, connection: third, policy: {protected: []}}
   - {path: group/a}
-limits: {max_attempts: 0}
+limits: {max_attempts: 0, requests_per_minute: 0}
 queues: {}
 "#;
         let problems = Configuration::parse(text).unwrap_err();
@@ -319,6 +334,7 @@ queues: {}
             "projects[2].policy: unknown field",
             "projects: \"group/a\" is configured twice",
             "limits.max_attempts: must",
+            "limits.requests_per_minute: must",
             "queues: is not supported yet",
             "projects: group/a: there is no connection \"third\"",
             "connections.other.token: is missing",

@@ -11,6 +11,7 @@ pub mod mr;
 pub mod outcome;
 pub mod policy;
 pub mod queue;
+pub mod rate;
 #[cfg(test)]
 mod sample;
 pub mod time;

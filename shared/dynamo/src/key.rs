@@ -9,6 +9,8 @@ pub(crate) const ITEM: &str = "item";
 pub(crate) const HEAD: &str = "head";
 /// Sort key of a host's wait.
 pub(crate) const WAIT: &str = "wait";
+/// Sort key of an identity's bucket.
+pub(crate) const RATE: &str = "rate";
 /// How every sort key of a timeline begins.
 pub(crate) const LOG: &str = "log#";
 
@@ -47,6 +49,10 @@ impl Key {
 
     pub(crate) fn wait(host: &str) -> Self {
         Self::new(format!("host#{}", escape(host)), WAIT)
+    }
+
+    pub(crate) fn rate(key: &str) -> Self {
+        Self::new(format!("identity#{}", escape(key)), RATE)
     }
 
     /// Bytes that the key takes in its row, attribute names included.

@@ -8,9 +8,10 @@ use collie_core::error::Failure;
 use collie_core::id::{BranchIdentity, ItemId, MrIid, ProjectId};
 use collie_core::item::{BranchHead, Content, HostWait, Item, MrLink, TimelineEntry};
 use collie_core::queue::{Change, Creation, Verdict};
+use collie_core::rate::Bucket;
 use collie_core::time::Timestamp;
 use collie_engine::cost;
-use collie_engine::ports::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
+use collie_engine::ports::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, Rates, TimelinePage};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,6 +27,7 @@ struct State {
     heads: BTreeMap<BranchIdentity, BranchHead>,
     links: BTreeMap<(String, ProjectId, MrIid), MrLink>,
     waits: BTreeMap<String, HostWait>,
+    buckets: BTreeMap<String, Bucket>,
     timelines: BTreeMap<(ItemId, String), TimelineEntry>,
 }
 
@@ -217,6 +219,23 @@ impl Items for MemoryItems {
             *found = wait.clone();
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl Rates for MemoryItems {
+    async fn bucket(&self, key: &str) -> Result<Option<Bucket>, Failure> {
+        Ok(self.state().buckets.get(key).copied())
+    }
+
+    async fn replace_bucket(&self, key: &str, old: Option<Bucket>, new: Bucket) -> Result<bool, Failure> {
+        cost::write_units(1);
+        let mut state = self.state();
+        let fits = state.buckets.get(key).copied() == old;
+        if fits {
+            state.buckets.insert(key.to_owned(), new);
+        }
+        Ok(fits)
     }
 }
 

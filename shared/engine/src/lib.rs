@@ -8,6 +8,7 @@ pub mod explain;
 pub mod ingest;
 mod item_type;
 pub mod lifecycle;
+pub mod limiter;
 pub mod mr;
 pub mod ports;
 pub mod read;

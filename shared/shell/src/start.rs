@@ -6,6 +6,7 @@ use collie_aws::{Clients, S3Archive, S3Uploads, SecretStore, SqsWakes};
 use collie_config::Configuration;
 use collie_dynamo::DynamoItems;
 use collie_engine::blobs::Blobs;
+use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Clock, Forge};
 use collie_engine::{Engine, Ports};
 use collie_system::{RandomIds, SystemClock};
@@ -72,15 +73,24 @@ impl Shell {
     }
 
     fn ports(&self, forge: Arc<dyn Forge>) -> Ports {
-        let table = &self.environment.table;
         Ports {
-            items: Arc::new(DynamoItems::new(self.clients.dynamodb().clone(), table.clone())),
+            items: Arc::new(self.items()),
             forge,
             archive: Arc::new(self.archive()),
             wakes: Arc::new(self.wakes()),
             clock: Arc::clone(&self.clock),
             ids: Arc::new(RandomIds),
         }
+    }
+
+    fn items(&self) -> DynamoItems {
+        DynamoItems::new(self.clients.dynamodb().clone(), self.environment.table.clone())
+    }
+
+    /// How many changes one identity may ask for.
+    #[must_use]
+    pub fn limiter(&self) -> Limiter {
+        Limiter::new(Arc::new(self.items()), Arc::clone(&self.clock), self.configuration.rate)
     }
 
     fn archive(&self) -> S3Archive {

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Calls and units of a life that is built once and merged.
 const GATES: (u32, u32) = (9, 40);
 /// What each further event with work to do may add: a new submission, a failed job, a moved target.
-const GATES_PER_EVENT: (u32, u32) = (7, 26);
+const GATES_PER_EVENT: (u32, u32) = (8, 22);
 
 fn is_green_pipeline(delivery: &Delivery) -> bool {
     let body = delivery.json();

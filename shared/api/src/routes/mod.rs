@@ -12,7 +12,7 @@ use crate::body::{MAX_BODY, MAX_HOOK};
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::state::ApiState;
-use crate::{answer, gate};
+use crate::{answer, gate, pace};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn_with_state, map_response};
@@ -49,6 +49,7 @@ fn callers(state: &ApiState) -> Router<ApiState> {
         .route("/work-items/{id}/cancel", post(lifecycle::cancel))
         .route("/blobs", post(blobs::announce))
         .route_layer(map_response(private))
+        .route_layer(from_fn_with_state(state.clone(), pace::changes))
         .route_layer(from_fn_with_state(state.clone(), gate::callers))
         .layer(DefaultBodyLimit::max(MAX_BODY))
 }

@@ -6,6 +6,7 @@ mod blobs;
 mod door;
 mod failures;
 mod moving;
+mod pace;
 mod pages;
 mod reading;
 mod secrecy;

@@ -27,6 +27,7 @@ use collie_api::ApiState;
 use collie_auth::local::LocalIssuer;
 use collie_config::{Configuration, MAIN};
 use collie_engine::blobs::Blobs;
+use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Clock, Items, Wakes};
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
@@ -159,6 +160,7 @@ impl Server {
     /// Starts everything; returns when the API answers. Hooks are registered before anything looks at GitLab, so that
     /// what happens after the look is heard of.
     pub(crate) async fn start(plan: Plan) -> Result<Self, String> {
+        let rate = plan.configuration.rate;
         let ground = Ground::open(&plan.data_dir, plan.configuration, plan.gitlab, &plan.secrets).await?;
         let Ground { data_dir, issuer, simulator, forge, store, archive } = ground;
         let listener = TcpListener::bind(&plan.listen).await.map_err(|error| format!("{}: {error}", plan.listen))?;
@@ -171,7 +173,8 @@ impl Server {
         let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
         let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::new(forge.settings));
         let auth = Arc::new(issuer.clone().authenticator(Arc::new(SystemClock)));
-        let state = ApiState { engine: engine.clone(), blobs, auth, hooks: door, request_ids: Arc::new(RandomIds) };
+        let limiter = Limiter::new(Arc::new(store.items.clone()), Arc::new(SystemClock), rate);
+        let state = ApiState { engine: engine.clone(), blobs, limiter, auth, hooks: door, request_ids: Arc::new(RandomIds) };
         let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
         let (stop_intake, stop) = stop::order();

@@ -16,8 +16,9 @@ use collie_core::error::Failure;
 use collie_core::id::{BranchIdentity, ItemId, MrIid, ProjectId};
 use collie_core::item::{BranchHead, Content, HostWait, Item, MrLink, TimelineEntry};
 use collie_core::queue::{Change, Creation};
+use collie_core::rate::Bucket;
 use collie_core::time::Timestamp;
-use collie_engine::ports::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
+use collie_engine::ports::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, Rates, TimelinePage};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,6 +66,17 @@ impl DynamoItems {
         let item = row::to_item(&id, row)?;
         self.remember(&item);
         Ok(item)
+    }
+}
+
+#[async_trait]
+impl Rates for DynamoItems {
+    async fn bucket(&self, key: &str) -> Result<Option<Bucket>, Failure> {
+        self.read_row(&Key::rate(key)).await
+    }
+
+    async fn replace_bucket(&self, key: &str, old: Option<Bucket>, new: Bucket) -> Result<bool, Failure> {
+        self.write_bucket(key, old, new).await
     }
 }
 

@@ -119,6 +119,7 @@ mod contract {
             timelines_page_oldest_first
             a_timeline_keeps_the_first_of_one_run
             a_host_keeps_the_longer_wait
+            a_bucket_is_replaced_only_where_it_is_as_it_was_read
             a_merge_request_belongs_to_the_latest_generation
             names_with_separators_stay_apart
             what_is_absent_reads_as_none

@@ -7,6 +7,7 @@ use crate::stores::Store;
 use collie_core::id::{BranchIdentity, ItemId, MrIid, ProjectId};
 use collie_core::item::{HostWait, Item, MrLink, Phase, Step, TimelineEntry};
 use collie_core::queue::{Change, Ending};
+use collie_core::rate::Bucket;
 use collie_core::time::Timestamp;
 use collie_engine::ports::{DueItem, ListFilter};
 
@@ -164,6 +165,16 @@ pub(crate) async fn a_host_keeps_the_longer_wait(store: Store) {
         assert_eq!(store.host_wait(HOST).await, Ok(Some(wait(kept))));
     }
     assert_eq!(store.host_wait("other").await, Ok(None));
+}
+
+pub(crate) async fn a_bucket_is_replaced_only_where_it_is_as_it_was_read(store: Store) {
+    let bucket = |parts: u64, seconds: u64| Bucket { parts, at: at(seconds) };
+    assert_eq!(store.bucket("a").await, Ok(None));
+    assert_eq!(store.replace_bucket("a", None, bucket(5_000, 1)).await, Ok(true));
+    assert_eq!(store.replace_bucket("a", None, bucket(9_000, 1)).await, Ok(false));
+    assert_eq!(store.replace_bucket("a", Some(bucket(5_000, 2)), bucket(9_000, 2)).await, Ok(false));
+    assert_eq!(store.replace_bucket("a", Some(bucket(5_000, 1)), bucket(4_000, 2)).await, Ok(true));
+    assert_eq!((store.bucket("a").await, store.bucket("b").await), (Ok(Some(bucket(4_000, 2))), Ok(None)));
 }
 
 pub(crate) async fn a_merge_request_belongs_to_the_latest_generation(store: Store) {

@@ -2,12 +2,17 @@
 
 use aws_sdk_dynamodb::Client;
 use collie_dynamo::{DynamoItems, MemoryItems, local, schema};
-use collie_engine::ports::Items;
+use collie_engine::ports::{Items, Rates};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What every case works on.
-pub(crate) type Store = Arc<dyn Items>;
+pub(crate) type Store = Arc<dyn Stores>;
+
+/// Every port of the store.
+pub(crate) trait Stores: Items + Rates {}
+
+impl<T: Items + Rates> Stores for T {}
 
 pub(crate) const TABLE: &str = "collie";
 

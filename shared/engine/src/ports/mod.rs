@@ -4,6 +4,7 @@ mod archive;
 mod clock;
 mod forge;
 mod items;
+mod rates;
 mod uploads;
 mod wakes;
 
@@ -11,5 +12,6 @@ pub use archive::{Archive, Stored};
 pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
+pub use rates::Rates;
 pub use uploads::{Announced, SignedUpload, Uploads};
 pub use wakes::Wakes;

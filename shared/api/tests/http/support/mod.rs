@@ -11,9 +11,11 @@ use collie_core::item::Item;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
 use collie_core::queue::{Belief, Change, Commit, Ending};
+use collie_core::rate::Limit;
 use collie_core::time::Timestamp;
 use collie_dynamo::MemoryItems;
 use collie_engine::blobs::Blobs;
+use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Items, ProjectRef};
 use collie_engine::settings::{Project, Settings};
 use collie_engine::{Engine, Ports};
@@ -29,6 +31,8 @@ use tower::ServiceExt;
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_769_882_644_000);
 /// The secret of the connection `main`.
 pub(crate) const HOOK_SECRET: &str = "canary-hook-secret";
+/// Changes that one identity may ask for, on a clock that stands still.
+pub(crate) const PER_MINUTE: u32 = 600;
 /// The host of the connection `main`.
 pub(crate) const HOST: &str = "gitlab.example.com";
 
@@ -91,8 +95,10 @@ impl World {
         let connection = HookConnection { slug: "main".into(), host: HOST.into(), secret: SecretString::from(HOOK_SECRET) };
         let unset = HookConnection { slug: "unset".into(), host: HOST.into(), secret: SecretString::from("") };
         let blobs = Blobs::new(Arc::new(fakes::Signer), drawer.clone(), Arc::new(Still));
+        let limiter = Limiter::new(Arc::new(items.clone()), Arc::new(Still), Limit { per_minute: PER_MINUTE });
         let state = ApiState {
             blobs,
+            limiter,
             engine: Engine::new(ports, Arc::new(settings())),
             auth: Arc::new(Callers),
             hooks: HookDoor { connections: vec![connection, unset] },
