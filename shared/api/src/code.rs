@@ -13,8 +13,6 @@ pub enum Code {
     InvalidQuery,
     /// The body ended early or could not be read.
     UnreadableBody,
-    /// The hook is not what GitLab sends.
-    MalformedHook,
     /// There is no usable token.
     Unauthenticated,
     /// The caller may not do this.
@@ -55,12 +53,11 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
         Self::UnreadableBody,
-        Self::MalformedHook,
         Self::Unauthenticated,
         Self::Forbidden,
         Self::NotFound,
@@ -89,7 +86,6 @@ impl Code {
             Self::InvalidRequest => ("invalid_request", S::BAD_REQUEST, "The request has the wrong shape"),
             Self::InvalidQuery => ("invalid_query", S::BAD_REQUEST, "The query cannot be read"),
             Self::UnreadableBody => ("unreadable_body", S::BAD_REQUEST, "The body could not be read"),
-            Self::MalformedHook => ("malformed_hook", S::BAD_REQUEST, "The hook is not one of GitLab's"),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "Who calls is not known"),
             Self::Forbidden => ("forbidden", S::FORBIDDEN, "The caller may not do this"),
             Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such work item"),

@@ -6,7 +6,7 @@ use crate::problem::{FieldError, Problem};
 use collie_core::error::{Class, Failure};
 use collie_core::policy::Violation;
 use collie_engine::access::Caller;
-use collie_engine::{ingest, lifecycle, submit};
+use collie_engine::{lifecycle, submit};
 
 /// A store that did not do as it was told. What it said is for operators.
 pub(crate) fn of_failure(failure: &Failure) -> Problem {
@@ -67,14 +67,6 @@ pub(crate) fn of_lifecycle(error: lifecycle::Error, ended: Code) -> Problem {
 /// Why an item was not read.
 pub(crate) fn of_read(error: lifecycle::Error) -> Problem {
     of_lifecycle(error, Code::Internal)
-}
-
-/// Why a hook was not taken.
-pub(crate) fn of_ingest(error: ingest::Error) -> Problem {
-    match error {
-        ingest::Error::Malformed(why) => Problem::new(Code::MalformedHook, why.to_string()),
-        ingest::Error::Failed(failure) => of_failure(&failure),
-    }
 }
 
 /// Admins learn that a project is not configured; others only that they may not use it.

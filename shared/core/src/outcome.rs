@@ -77,6 +77,17 @@ impl Outcome {
         Self { facts: None, dims: Vec::new(), block: Block::Keep, end: None, effort: Effort::Progress, summary: summary.into() }
     }
 
+    /// How it went, in a word: `progress`, or the code of the failure.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match (&self.end, &self.effort) {
+            (Some(End::Failed(failure)), _) | (_, Effort::Attempt(failure) | Effort::Outage(failure) | Effort::Waited(failure)) => {
+                failure.code
+            }
+            (_, Effort::Progress) => "progress",
+        }
+    }
+
     /// The same with a dimension set.
     #[must_use]
     pub fn with(mut self, key: DimensionKey, dimension: Dimension) -> Self {

@@ -75,7 +75,7 @@ mod tests {
     fn a_full_bucket_gives_a_minutes_tokens_and_then_one_at_a_time() {
         let Drawn::Tokens(6, empty) = LIMIT.draw(None, 10, at(0)) else { panic!("a new identity has a full bucket") };
         assert_eq!(LIMIT.draw(Some(empty), 1, at(0)), Drawn::Empty(Duration::from_secs(10)));
-        assert_eq!(LIMIT.draw(Some(empty), 1, at(9_999)), Drawn::Empty(Duration::from_millis(1)));
+        assert_eq!(LIMIT.draw(Some(empty), 1, at(9_999)), Drawn::Empty(Duration::from_millis(10)));
         assert_eq!(LIMIT.draw(Some(empty), 1, at(10_000)), Drawn::Tokens(1, Bucket { parts: 0, at: at(10_000) }));
         assert_eq!(LIMIT.draw(Some(empty), 10, at(3_600_000)), Drawn::Tokens(6, Bucket { parts: 0, at: at(3_600_000) }));
     }

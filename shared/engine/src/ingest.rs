@@ -4,6 +4,7 @@
 //! nothing writes nothing. Upholds INV-4: an `Ok` means stored, or known to be of no use.
 
 use crate::Engine;
+use crate::metric;
 use crate::ports::{ChangeError, Stored};
 use collie_core::error::Failure;
 use collie_core::event::{Delivery, Unusable};
@@ -38,6 +39,8 @@ pub enum Ingested {
     NoEffect,
     /// A kind that nobody listens to.
     Ignored,
+    /// It is not what GitLab sends, and was kept for people to look at.
+    SetAside,
 }
 
 /// Why a delivery was not taken.
@@ -74,6 +77,25 @@ impl Engine {
         let ingested = self.append(&item, entry).await?;
         self.ring(&item.id, Duration::ZERO).await;
         Ok(ingested)
+    }
+
+    /// The same for a door: what is malformed is kept and acknowledged. GitLab pauses a hook that is refused a few times in a row, and
+    /// a bad delivery must not cost the good ones.
+    ///
+    /// # Errors
+    /// The delivery is to be repeated.
+    pub async fn ingest_at_door(&self, received: Received<'_>) -> Result<Ingested, Failure> {
+        match self.ingest(received).await {
+            Ok(ingested) => Ok(ingested),
+            Err(Error::Failed(failure)) => Err(failure),
+            Err(Error::Malformed(why)) => {
+                metric::malformed_hook();
+                tracing::warn!(host = received.host, %why, "a malformed delivery is set aside");
+                let key = format!("deliveries/malformed/{}", digest(received.delivery_id));
+                self.ports.archive.put_new(&key, received.body.to_vec()).await?;
+                Ok(Ingested::SetAside)
+            }
+        }
     }
 
     /// The active item a delivery is about: by merge request link, else by source branch.

@@ -9,6 +9,7 @@ pub mod ingest;
 mod item_type;
 pub mod lifecycle;
 pub mod limiter;
+pub mod metric;
 pub mod mr;
 pub mod ports;
 pub mod read;
@@ -79,9 +80,15 @@ impl Engine {
             tries += 1;
             match self.ports.items.change(id, change).await {
                 Err(ChangeError::Failed(f)) if tries < STORE_TRIES && may_be_sent_again(&f) => {
+                    metric::resent(change.name());
                     tracing::warn!(item = %id, change = change.name(), code = f.code, "the store did not answer; sending the change again");
                 }
-                done => return done,
+                done => {
+                    if matches!(done, Err(ChangeError::Refused(_))) {
+                        metric::conflict(change.name());
+                    }
+                    return done;
+                }
             }
         }
     }

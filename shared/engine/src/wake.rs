@@ -1,6 +1,7 @@
 //! The schedule: finds due items and rings for them. It carries no state; ringing twice changes nothing.
 
 use crate::Engine;
+use crate::metric;
 use crate::ports::ChangeError;
 use collie_core::error::Failure;
 use collie_core::id::Digest;
@@ -47,17 +48,19 @@ impl Engine {
     /// Where the store cannot be read; the next tick looks again.
     pub async fn wake_due_up_to(&self, limit: usize) -> Result<usize, Failure> {
         let now = self.ports.clock.now();
-        let mut sent = 0;
+        let (mut sent, mut oldest) = (0, now);
         for shard in 0..DUE_SHARDS {
             let share = (limit - sent).div_ceil(usize::from(DUE_SHARDS - shard));
             if share == 0 {
                 break;
             }
             for due in self.ports.items.due(shard, now, share).await? {
+                oldest = oldest.min(due.due_at);
                 self.ring(&due.id, Duration::ZERO).await;
                 sent += 1;
             }
         }
+        metric::due_lag(now.since(oldest));
         Ok(sent)
     }
 }

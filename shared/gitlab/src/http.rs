@@ -6,7 +6,7 @@ use crate::error::{lost, oversized, unreadable};
 use crate::limits::MAX_ERROR_BYTES;
 use crate::scope::Scope;
 use collie_core::error::Failure;
-use collie_engine::cost;
+use collie_engine::{cost, metric};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RANGE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -67,7 +67,9 @@ impl Scope<'_> {
 
     async fn ask(&self, call: Call, request: RequestBuilder) -> Result<Response, Failure> {
         cost::gitlab_call();
-        let response = request.send().await.map_err(|error| lost(call, &error))?;
+        let answer = request.send().await;
+        metric::gitlab_call(&call.to_string(), answer.as_ref().ok().map(|response| response.status().as_u16()));
+        let response = answer.map_err(|error| lost(call, &error))?;
         tracing::debug!(host = self.name, %call, status = response.status().as_u16(), "GitLab answered");
         Ok(response)
     }

@@ -6,6 +6,7 @@ mod environment;
 mod forgeless;
 mod invocation;
 mod logs;
+mod metrics;
 mod start;
 
 pub use disposition::Disposition;

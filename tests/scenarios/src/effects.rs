@@ -65,6 +65,7 @@ struct Plan {
     held: Vec<HeldCommit>,
     interjections: Vec<Interjection>,
     items: Vec<ItemId>,
+    claims_under_way: u32,
     next: Option<(String, Fault)>,
     merges: Vec<Sha>,
     gullible: bool,
@@ -136,6 +137,12 @@ impl Effects {
     /// The next effect of this name is struck.
     pub fn strike_next(&self, name: &str, fault: Fault) {
         self.plan().next = Some((name.to_owned(), fault));
+    }
+
+    /// Claims that have left their process and not arrived.
+    #[must_use]
+    pub fn claims_under_way(&self) -> u32 {
+        self.plan().claims_under_way
     }
 
     /// The commits that merge calls named, in order.
@@ -282,6 +289,22 @@ impl<P: ?Sized> Process<P> {
     }
 }
 
+/// A claim that has left its process: where time passes before it arrives, its lease may have run out by then.
+struct ClaimUnderWay(Effects);
+
+impl ClaimUnderWay {
+    fn of(effects: &Effects) -> Self {
+        effects.plan().claims_under_way += 1;
+        Self(effects.clone())
+    }
+}
+
+impl Drop for ClaimUnderWay {
+    fn drop(&mut self) {
+        self.0.plan().claims_under_way -= 1;
+    }
+}
+
 fn unheard_read<T>() -> Result<T, Failure> {
     Err(Failure::new(Class::Transient { answered: false }, "timed_out", "the answer was lost"))
 }
@@ -307,6 +330,7 @@ impl Items for Process<dyn Items> {
         {
             self.effects.remember(&successor.item.id);
         }
+        let _under_way = matches!(change, Change::Claim { .. }).then(|| ClaimUnderWay::of(&self.effects));
         let name = format!("items.{}", change.name());
         self.effect(&name, || self.inner.change(id, change), || Err(ChangeError::Failed(unheard()))).await
     }

@@ -51,7 +51,9 @@ pub async fn run(seed: u64, cancels: bool, mutant: Option<Mutant>) {
         schedule.enter(CANCELLER, act_of(CANCELLER, &world, &told, rng.u64(..))).await;
     }
     for _ in 0..STEPS {
+        let before = world.all_items().await;
         happen(&mut rng, mortality, &world, &told, &mut schedule).await;
+        events_leave_applied(&world, &before).await;
         nobody_sleeps_on_work(&world).await;
     }
     for actor in [INGESTER, WORKERS[0], WORKERS[1]] {
@@ -73,7 +75,7 @@ async fn happen(rng: &mut fastrand::Rng, mortality: u32, world: &World, told: &S
         return die(rng, world, told, schedule).await;
     }
     match rng.u32(..100) {
-        0..3 if may_die(world).await => world.sim().advance_by(96_000),
+        0..3 if may_lapse(world).await => world.sim().advance_by(96_000),
         3..14 => {
             let by = rng.u64(200..9_000);
             if may_die(world).await || leases_outlast(world, by).await {
@@ -100,7 +102,16 @@ async fn die(rng: &mut fastrand::Rng, world: &World, told: &Shared, schedule: &m
 
 /// Three leases without progress are allowed: the adversary leaves one for the end of the schedule.
 async fn may_die(world: &World) -> bool {
-    world.all_items().await.iter().all(|item| item.claims < 2)
+    leases_taken(world).await < 2
+}
+
+async fn leases_taken(world: &World) -> u32 {
+    world.all_items().await.iter().map(|item| item.claims).max().unwrap_or_default()
+}
+
+/// The same for leases that run out, as one may before its claim arrives.
+async fn may_lapse(world: &World) -> bool {
+    leases_taken(world).await + world.effects().claims_under_way() < 2
 }
 
 /// Time that runs out on a lease is a death too.
@@ -182,6 +193,17 @@ async fn nobody_sleeps_on_work(world: &World) {
             item.is_active() && item.leased_until.is_none() && !item.actionable && item.due_at.is_none_or(|due| due > now.after(SKEW));
         let pending = !item.inbox.is_empty() || matches!(collie_core::mr::decide::decide(&item, now).unwrap().next, Next::Act(_));
         assert!(!(asleep && pending), "asleep with work pending: {item:#?}");
+    }
+}
+
+/// An event leaves the inbox in the write that applies it, and in no other.
+async fn events_leave_applied(world: &World, before: &[Item]) {
+    for old in before {
+        let item = world.item(&old.id).await;
+        for entry in &old.inbox {
+            let applied = !item.is_active() || item.last_event_at >= Some(entry.event.at());
+            assert!(applied || item.inbox.contains(entry), "an event has left the inbox and was not applied: {entry:?} of {item:#?}");
+        }
     }
 }
 

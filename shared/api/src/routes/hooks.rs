@@ -18,8 +18,7 @@ const NAMES: [&str; 2] = ["idempotency-key", "webhook-id"];
 #[utoipa::path(post, path = "/v1/hooks/gitlab/{webhook_id}", tag = "hooks", security(("hook" = [])),
     params(("webhook_id" = String, Path, description = "the connection's slug")),
     request_body(content = Object, description = "GitLab's hook, at most 3 MiB"),
-    responses((status = 200, description = "stored, or known to be of no use", body = Taken),
-        (status = 400, description = "malformed_hook"), (status = 413, description = "too_large")))]
+    responses((status = 200, description = "stored, or known to be of no use", body = Taken), (status = 413, description = "too_large")))]
 pub(crate) async fn take(
     State(state): State<ApiState>,
     Extension(connection): Extension<HookConnection>,
@@ -29,7 +28,7 @@ pub(crate) async fn take(
     let bytes = body::bytes(body, MAX_HOOK)?;
     let delivery_id = delivery_id(&headers, &connection.slug, &bytes);
     let received = Received { host: &connection.host, delivery_id: &delivery_id, body: &bytes };
-    let ingested = state.engine.ingest(received).await.map_err(refusal::of_ingest)?;
+    let ingested = state.engine.ingest_at_door(received).await.map_err(|failure| refusal::of_failure(&failure))?;
     Ok(Json(ingested.into()))
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Alive {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = TakenHook)]
 pub(crate) struct Taken {
-    /// `stored`, `overflowed`, `repeated`, `unresolved`, `no_effect` or `ignored`.
+    /// `stored`, `overflowed`, `repeated`, `unresolved`, `no_effect`, `ignored` or `set_aside`.
     outcome: &'static str,
 }
 
@@ -106,6 +106,7 @@ impl From<Ingested> for Taken {
             Ingested::Unresolved => "unresolved",
             Ingested::NoEffect => "no_effect",
             Ingested::Ignored => "ignored",
+            Ingested::SetAside => "set_aside",
         };
         Self { outcome }
     }

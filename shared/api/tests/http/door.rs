@@ -64,7 +64,7 @@ async fn only_the_connections_secret_opens_the_door() {
 }
 
 #[tokio::test]
-async fn what_is_of_no_use_is_acknowledged_and_what_is_malformed_is_not() {
+async fn what_is_of_no_use_is_acknowledged_and_what_is_malformed_is_kept() {
     let world = World::new();
     assert_eq!(knock(&world, "main", HOOK_SECRET, &pipeline().to_string(), &[]).await.json()["outcome"], "unresolved");
     assert_eq!(knock(&world, "main", HOOK_SECRET, r#"{"object_kind":"push"}"#, &[]).await.json()["outcome"], "ignored");
@@ -73,7 +73,24 @@ async fn what_is_of_no_use_is_acknowledged_and_what_is_malformed_is_not() {
     running["object_attributes"]["status"] = json!("running");
     assert_eq!(knock(&world, "main", HOOK_SECRET, &running.to_string(), &[]).await.json()["outcome"], "no_effect");
     for body in ["", "{", "{}", "[]"] {
-        assert_eq!(knock(&world, "main", HOOK_SECRET, body, &[]).await.refusal(), (400, "malformed_hook".into()), "{body}");
+        let answer = knock(&world, "main", HOOK_SECRET, body, &[]).await;
+        assert_eq!((answer.status, answer.json()), (200, json!({"outcome": "set_aside"})), "{body}");
+    }
+    let kept = world.drawer.objects.lock().unwrap().iter().filter(|(key, _)| key.starts_with("deliveries/malformed/")).count();
+    assert_eq!(kept, 4);
+}
+
+/// WHK-05: a receiver that refuses what it does not understand gets its hook paused, and then disabled.
+#[tokio::test]
+async fn fifty_deliveries_that_nobody_understands_are_each_acknowledged() {
+    let world = World::new();
+    for n in 0..50 {
+        let unknown = format!(r#"{{"object_kind":"kind_{n}"}}"#);
+        assert_eq!(knock(&world, "main", HOOK_SECRET, &unknown, &[]).await.status, 200);
+        assert_eq!(knock(&world, "main", HOOK_SECRET, &format!("{{{n}"), &[]).await.status, 200);
+    }
+    for n in 0..5 {
+        assert_eq!(knock(&world, "main", &format!("wrong {n}"), "{}", &[]).await.status, 401);
     }
 }
 

@@ -4,6 +4,7 @@
 //! made again on the row as it is now, with the action's facts, leaving alone what later enqueues wrote.
 
 use super::run::{Flow, Ran, Run, Stop};
+use crate::metric;
 use crate::ports::ChangeError;
 use crate::submit::successor;
 use collie_core::decision::{Action, Next};
@@ -70,6 +71,9 @@ impl Run<'_> {
             let ending = self.ending_of(&next)?;
             let commit = self.commit_of(next, true, ending, successor);
             if self.write(&commit).await? {
+                if !self.row.is_active() {
+                    metric::phase(self.row.phase.as_str());
+                }
                 self.note_what_is_left(action, outcome, rev);
                 return self.after_commit(ending).await;
             }

@@ -5,6 +5,7 @@ use super::shipping::DecisionEntry;
 use super::{START_BEFORE, START_WITHIN, WRITE_TIMEOUT, Worker};
 use crate::cost::Meter;
 use crate::item_type::ItemType;
+use crate::metric;
 use crate::settings::{Project, Settings};
 use crate::{Engine, Ports};
 use collie_core::decision::{Action, Next};
@@ -174,8 +175,9 @@ impl<'e> Run<'e> {
         }
         match decision.next {
             Next::Act(action) if self.may_start() => {
-                let calls = self.meter.gitlab_calls();
+                let (calls, begun) = (self.meter.gitlab_calls(), self.now());
                 let outcome = self.perform(action).await?;
+                metric::action(action.0, outcome.word(), self.now().since(begun));
                 self.note_step(action, &outcome, calls);
                 self.record(action, &outcome).await
             }
