@@ -103,7 +103,8 @@ impl LocalIssuer {
         let decoded = jsonwebtoken::decode::<Claims>(bearer, &self.verifying, &validation());
         let claims = decoded.map_err(|e| AuthError::Invalid(reason(e.kind())))?.claims;
         claims.check(now)?;
-        Ok(Caller { identity: format!("local|{}", claims.sub), admin: claims.admin })
+        let identity = format!("local|{}", claims.sub);
+        Ok(if claims.admin { Caller::admin(identity) } else { Caller::own_items(identity) })
     }
 
     /// The port over this issuer and a clock.

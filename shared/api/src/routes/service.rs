@@ -1,8 +1,6 @@
 //! About the service and the caller.
 
-use crate::state::ApiState;
 use crate::view::{Alive, Me};
-use axum::extract::State;
 use axum::{Extension, Json};
 use collie_engine::access::Caller;
 use utoipa::openapi::OpenApi;
@@ -21,6 +19,6 @@ pub(crate) async fn openapi() -> Json<OpenApi> {
 
 /// Who calls, and what they may do.
 #[utoipa::path(get, path = "/v1/me", tag = "service", security(("bearer" = [])), responses((status = 200, body = Me)))]
-pub(crate) async fn me(State(state): State<ApiState>, Extension(caller): Extension<Caller>) -> Json<Me> {
-    Json(Me::of(caller, &state.engine.settings().handled_types))
+pub(crate) async fn me(Extension(caller): Extension<Caller>) -> Json<Me> {
+    Json(Me::of(caller))
 }

@@ -5,6 +5,7 @@ mod access;
 mod blobs;
 mod door;
 mod failures;
+mod grants;
 mod moving;
 mod pace;
 mod pages;

@@ -5,12 +5,14 @@
 //! what is done with a request that is not covered.
 
 mod claims;
+mod denied;
 mod glob;
 mod grant;
 mod request;
 mod rule;
 
 pub use claims::{ClaimRule, Expected};
+pub use denied::Denied;
 pub use glob::{Glob, Globs};
 pub use grant::{Grant, Grants, SubmitGrant};
 pub use request::{Labels, Request, Work};

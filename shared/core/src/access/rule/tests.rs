@@ -104,7 +104,8 @@ fn groups_count_in_their_own_cluster_and_those_of_everyone_never() {
     let who = |groups: &[&str]| Who::Groups { cluster: "prod".into(), groups: Globs::new(groups) };
     let rules = |groups| [Rule { name: "admins".into(), who: who(groups), grants: vec![Grant::Admin] }];
     let groups = ["system:authenticated".to_owned(), "platform-admins".to_owned()];
-    let is_admin = |rules: &[Rule], cluster, groups: &[String]| judge(rules, &Credential::User { cluster, groups }).grants == Grants::admin();
+    let is_admin =
+        |rules: &[Rule], cluster, groups: &[String]| judge(rules, &Credential::User { cluster, groups }).grants == Grants::admin();
     assert!(is_admin(&rules(&["platform-admins"]), "prod", &groups));
     assert!(is_admin(&rules(&["platform-*"]), "prod", &groups));
     assert!(!is_admin(&rules(&["platform-admins"]), "other", &groups));
