@@ -135,6 +135,11 @@ impl Authenticator for LocalAuthenticator {
     }
 }
 
+/// Whether a token says that it is a local one. Only which issuer is to judge it depends on that.
+pub(crate) fn is_local(bearer: &str) -> bool {
+    crate::jwt::Jwt::read(bearer).is_ok_and(|jwt| jwt.issuer() == ISSUER)
+}
+
 /// Times are left to [`Claims::check`]: the library reads the wall clock.
 fn validation() -> Validation {
     let mut validation = Validation::new(Algorithm::EdDSA);

@@ -4,6 +4,7 @@
 //! say is never combined. Deliberately left to others: whether a token is good, what a policy says (no grant bypasses it), and
 //! what is done with a request that is not covered.
 
+mod algorithm;
 mod claims;
 mod denied;
 mod glob;
@@ -11,6 +12,7 @@ mod grant;
 mod request;
 mod rule;
 
+pub use algorithm::Algorithm;
 pub use claims::{ClaimRule, Expected};
 pub use denied::Denied;
 pub use glob::{Glob, Globs};
