@@ -19,6 +19,8 @@ pub enum Code {
     Unauthenticated,
     /// The caller may not do this.
     Forbidden,
+    /// The token is good, and no rule gives its holder anything.
+    NoRule,
     /// There is no such work item, or it is another caller's.
     NotFound,
     /// There is no such route.
@@ -63,6 +65,7 @@ impl Code {
         Self::MalformedHook,
         Self::Unauthenticated,
         Self::Forbidden,
+        Self::NoRule,
         Self::NotFound,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
@@ -92,6 +95,7 @@ impl Code {
             Self::MalformedHook => ("malformed_hook", S::BAD_REQUEST, "The hook is not one of GitLab's"),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "Who calls is not known"),
             Self::Forbidden => ("forbidden", S::FORBIDDEN, "The caller may not do this"),
+            Self::NoRule => ("no_rule", S::FORBIDDEN, "No rule knows the caller"),
             Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such work item"),
             Self::RouteNotFound => ("route_not_found", S::NOT_FOUND, "There is no such route"),
             Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "The route has no such method"),

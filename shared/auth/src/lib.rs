@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod claims;
 pub mod http;
 mod jwt;
@@ -11,7 +12,8 @@ mod rules;
 mod source;
 mod users;
 
-pub use rules::{Access, Cluster, RuleAuthenticator};
+pub use access::{Access, Cluster};
+pub use rules::RuleAuthenticator;
 
 use async_trait::async_trait;
 use collie_engine::access::Caller;

@@ -1,5 +1,6 @@
 //! Authentication by rules: which issuer or cluster vouches for a token, whom it names, and what the rules give them.
 
+use crate::access::{Access, Cluster};
 use crate::http::Http;
 use crate::jwt::{self, Claims, Jwt};
 use crate::keyring::{Down, Keyring};
@@ -11,36 +12,9 @@ use async_trait::async_trait;
 use collie_core::access::{Algorithm, Credential, Issuer, Rule, Ruling, Who, judge};
 use collie_engine::access::Caller;
 use collie_engine::ports::Clock;
-use secrecy::SecretString;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use url::Url;
-
-/// What the configuration says of who may call, with its secrets and files read.
-pub struct Access {
-    /// The rules.
-    pub rules: Vec<Rule>,
-    /// The algorithms of issuers that have others than the usual ones.
-    pub algorithms: BTreeMap<String, Vec<Algorithm>>,
-    /// The clusters that are configured here.
-    pub clusters: Vec<Cluster>,
-    /// How issuers are asked.
-    pub http: Arc<dyn Http>,
-}
-
-/// A cluster.
-pub struct Cluster {
-    /// Its name.
-    pub name: String,
-    /// Where its API is.
-    pub api: Url,
-    /// How it is asked: with its own authorities.
-    pub http: Arc<dyn Http>,
-    /// Its service account's token, for discovery and keys.
-    pub token: Option<SecretString>,
-    /// Whether opaque tokens are its users'.
-    pub opaque_tokens: bool,
-}
 
 /// Authenticates by rules.
 pub struct RuleAuthenticator {

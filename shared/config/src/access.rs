@@ -54,6 +54,7 @@ pub(crate) fn read(root: &mut Section, problems: &mut Problems) -> AccessConfig 
         oauth_proxy: root.optional("oauth_proxy", problems).unwrap_or_default(),
     };
     check_opaque(&config, problems);
+    check_groups(&config, problems);
     check_issuers(&config, problems);
     check_realms(&config, problems);
     config
@@ -117,6 +118,16 @@ fn check_opaque(config: &AccessConfig, problems: &mut Problems) {
     }
     if config.oauth_proxy && takers.is_empty() {
         problems.note("oauth_proxy", "needs a cluster with opaque_tokens: its tokens are that cluster's");
+    }
+}
+
+/// Groups are those of users behind opaque tokens; of a cluster that takes none, no group is ever known.
+fn check_groups(config: &AccessConfig, problems: &mut Problems) {
+    for rule in &config.rules {
+        let Who::Groups { cluster, .. } = &rule.who else { continue };
+        if config.clusters.get(cluster).is_some_and(|cluster| !cluster.opaque_tokens) {
+            problems.note(&format!("rules: {}", rule.name), format!("{cluster} has no opaque_tokens, so that its groups are never known"));
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Validated {
 }
 
 /// Who calls, and what they may do.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Me {
     /// The identity.
     identity: String,
@@ -44,13 +44,16 @@ pub(crate) struct Me {
     /// What it may do: one of them has to cover a request.
     #[schema(value_type = Vec<Object>)]
     grants: Grants,
+    /// The token that an OAuth proxy brought; further calls send it as a bearer token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
 }
 
 impl Me {
     /// A caller, as they may see themselves.
-    pub(crate) fn of(caller: Caller) -> Self {
+    pub(crate) fn of(caller: Caller, token: Option<String>) -> Self {
         let Caller { identity, grants, issuer, groups } = caller;
-        Self { identity, issuer, groups: Some(groups).filter(|groups| !groups.is_empty()), grants }
+        Self { identity, issuer, groups: Some(groups).filter(|groups| !groups.is_empty()), grants, token }
     }
 }
 

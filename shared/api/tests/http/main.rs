@@ -10,6 +10,7 @@ mod moving;
 mod pace;
 mod pages;
 mod reading;
+mod refusals;
 mod secrecy;
 mod submitting;
 mod support;

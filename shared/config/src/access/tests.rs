@@ -172,3 +172,9 @@ clusters: {prod: {api: "https://api.example.com"}, local: {api: "https://api.exa
     ];
     assert_eq!(found[1..], expected);
 }
+
+#[test]
+fn groups_need_the_cluster_that_knows_users() {
+    let text = "rules: [{name: a, cluster: prod, groups: [x], grants: [admin: true]}]\nclusters: {prod: {api: 'https://a.example.com'}}";
+    assert_eq!(problems(text), ["rules: a: prod has no opaque_tokens, so that its groups are never known"]);
+}

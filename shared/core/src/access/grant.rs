@@ -202,6 +202,12 @@ impl Grants {
         self.0.iter().any(|grant| requests.iter().all(|request| grant.covers(request)))
     }
 
+    /// Whether something may be submitted, wherever it may be.
+    #[must_use]
+    pub fn can_submit(&self) -> bool {
+        self.0.iter().any(|grant| matches!(grant, Grant::Submit(_) | Grant::Admin))
+    }
+
     /// Whether some work items of a project may be seen.
     #[must_use]
     pub fn show_project(&self, path: &str) -> bool {

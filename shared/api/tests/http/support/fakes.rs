@@ -32,6 +32,8 @@ impl Authenticator for Callers {
             "deps" | "lead" | "reader" | "split" => Ok(Caller::new(format!("gitlab.example.com|{bearer}"), grants_of(bearer))),
             "" => Err(AuthError::Missing),
             "stale" => Err(AuthError::Expired),
+            "fork" => Err(AuthError::NoRule { identity: "gitlab.example.com|fork".into(), failed_claims: vec!["ref_protected".into()] }),
+            "stranger" => Err(AuthError::NoRule { identity: "prod|stranger".into(), failed_claims: Vec::new() }),
             "panic" => panic!("the authenticator has a bug"),
             "outage" => Err(AuthError::Unavailable),
             _ => Err(AuthError::Invalid("its signature is not this issuer's")),
