@@ -57,7 +57,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
