@@ -24,8 +24,11 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 }
 
 async fn start() -> Result<Api, StartError> {
-    let shell = Shell::start()?;
+    let mut shell = Shell::start()?;
+    let access = std::mem::take(&mut shell.configuration.access);
+    let oauth_proxy = access.oauth_proxy;
     let engine = shell.engine(Arc::new(Forgeless))?;
-    let (auth, hooks) = (auth::authenticator(&shell)?, door::open(&shell).await?);
-    Ok(Api::new(ApiState { engine, blobs: shell.blobs(), limiter: shell.limiter(), auth, hooks, request_ids: Arc::new(RandomIds) }))
+    let (auth, hooks) = (auth::authenticator(&shell, access).await?, door::open(&shell).await?);
+    let (blobs, limiter, request_ids) = (shell.blobs(), shell.limiter(), Arc::new(RandomIds));
+    Ok(Api::new(ApiState { engine, blobs, limiter, auth, oauth_proxy, hooks, request_ids }))
 }

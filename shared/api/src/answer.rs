@@ -4,12 +4,14 @@
 //! that it happened in.
 
 use crate::code::Code;
+use crate::gate::Actor;
 use crate::problem::Problem;
 use crate::state::ApiState;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use collie_engine::refusals::Refused;
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
 
@@ -28,6 +30,10 @@ pub(crate) async fn finish(State(state): State<ApiState>, request: Request, next
     let mut response = answered.unwrap_or_else(|_| Problem::new(Code::Internal, "a handler panicked").into_response());
     let problem = response.extensions_mut().remove::<Problem>().or_else(|| unreadable(response.status()));
     asked.log(response.status(), problem.as_ref());
+    let actor = response.extensions_mut().remove::<Actor>();
+    if let Some(problem) = problem.as_ref().filter(|problem| is_refusal(problem.code.status())) {
+        asked.audit(&state, problem, actor.as_ref()).await;
+    }
     if let Some(problem) = problem {
         response = problem.answer(&asked.id);
     }
@@ -35,6 +41,11 @@ pub(crate) async fn finish(State(state): State<ApiState>, request: Request, next
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// Whether the caller, and not only the request, is refused.
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
 /// A refusal that the router made by itself: of a path that is not UTF-8, say.
@@ -46,6 +57,13 @@ impl Asked {
     fn of(request: &Request, id: &str) -> Self {
         let route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str).to_owned();
         Self { id: id.to_owned(), method: request.method().clone(), route }
+    }
+
+    /// Keeps a refusal of the caller. The route is named by its pattern, so that a caller puts nothing into the trail.
+    async fn audit(&self, state: &ApiState, problem: &Problem, actor: Option<&Actor>) {
+        let call = format!("{} {}", self.method, self.route);
+        let identity = actor.map(|Actor(identity)| identity.as_str());
+        state.engine.audit_refusal(&Refused { identity, call: &call, code: problem.code.as_str(), why: &problem.detail }).await;
     }
 
     fn log(&self, status: StatusCode, problem: Option<&Problem>) {

@@ -17,6 +17,8 @@ pub enum Code {
     Unauthenticated,
     /// The caller may not do this.
     Forbidden,
+    /// The token is good, and no rule gives its holder anything.
+    NoRule,
     /// There is no such work item, or it is another caller's.
     NotFound,
     /// There is no such route.
@@ -53,13 +55,14 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
         Self::UnreadableBody,
         Self::Unauthenticated,
         Self::Forbidden,
+        Self::NoRule,
         Self::NotFound,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
@@ -88,6 +91,7 @@ impl Code {
             Self::UnreadableBody => ("unreadable_body", S::BAD_REQUEST, "The body could not be read"),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "Who calls is not known"),
             Self::Forbidden => ("forbidden", S::FORBIDDEN, "The caller may not do this"),
+            Self::NoRule => ("no_rule", S::FORBIDDEN, "No rule knows the caller"),
             Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such work item"),
             Self::RouteNotFound => ("route_not_found", S::NOT_FOUND, "There is no such route"),
             Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "The route has no such method"),

@@ -3,11 +3,11 @@
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::state::{ApiState, HookConnection};
-use axum::extract::{Path, Request, State};
+use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use collie_auth::AuthError;
 use collie_core::files::sha256_hex;
 use secrecy::ExposeSecret;
@@ -15,12 +15,42 @@ use subtle::ConstantTimeEq;
 
 const HOOK_TOKEN: &str = "x-gitlab-token";
 
+/// The header by which an OAuth proxy brings the token of whoever logged in.
+const FORWARDED_TOKEN: &str = "x-forwarded-access-token";
+/// The one route that such a proxy protects.
+const BEHIND_PROXY: &str = "/v1/me";
+
+/// Who an answer is for; the audit trail wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Actor(pub(crate) String);
+
 /// Lets a request with a good token through, with its caller.
-pub(crate) async fn callers(State(state): State<ApiState>, mut request: Request, next: Next) -> Result<Response, Problem> {
-    let bearer = bearer(request.headers()).ok_or_else(|| refused(AuthError::Missing))?;
-    let caller = state.auth.authenticate(bearer).await.map_err(refused)?;
-    request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+pub(crate) async fn callers(State(state): State<ApiState>, mut request: Request, next: Next) -> Response {
+    let token = match token(&state, &request) {
+        Some(token) => token,
+        None => return refused(AuthError::Missing),
+    };
+    match state.auth.authenticate(&token).await {
+        Ok(caller) => {
+            let actor = Actor(caller.identity.clone());
+            request.extensions_mut().insert(caller);
+            let mut response = next.run(request).await;
+            response.extensions_mut().insert(actor);
+            response
+        }
+        Err(error) => refused(error),
+    }
+}
+
+/// The token of a request: where an OAuth proxy is before the route, the one that it brings, else the bearer's.
+fn token(state: &ApiState, request: &Request) -> Option<String> {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if state.oauth_proxy && route == Some(BEHIND_PROXY) { forwarded(request.headers()) } else { bearer(request.headers()) }
+}
+
+/// The token that an OAuth proxy brought.
+pub(crate) fn forwarded(headers: &HeaderMap) -> Option<String> {
+    headers.get(FORWARDED_TOKEN)?.to_str().ok().map(str::to_owned)
 }
 
 /// Lets a hook with its connection's secret through, with the connection. An unknown connection looks like a wrong secret.
@@ -48,15 +78,24 @@ fn opens(connection: &HookConnection, sent: &[u8]) -> bool {
     bool::from(same) && !secret.is_empty()
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn bearer(headers: &HeaderMap) -> Option<String> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-fn refused(error: AuthError) -> Problem {
-    match error {
+fn refused(error: AuthError) -> Response {
+    let problem = match &error {
         AuthError::Missing => Problem::new(Code::Unauthenticated, "send a token as Authorization: Bearer …"),
         AuthError::Invalid(_) | AuthError::Expired => Problem::new(Code::Unauthenticated, error.to_string()),
         AuthError::Unavailable => Problem::new(Code::Unavailable, error.to_string()),
+        AuthError::NoRule { failed_claims, .. } if failed_claims.is_empty() => Problem::new(Code::NoRule, error.to_string()),
+        AuthError::NoRule { failed_claims, .. } => {
+            Problem::new(Code::NoRule, format!("{error}; claims that do not fit: {}", failed_claims.join(", ")))
+        }
+    };
+    let mut response = problem.into_response();
+    if let AuthError::NoRule { identity, .. } = error {
+        response.extensions_mut().insert(Actor(identity));
     }
+    response
 }

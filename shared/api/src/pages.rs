@@ -106,6 +106,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "need_rebase"
     "no_actions"
     "no_executor"
+    "no_rule"
     "noop_move"
     "not_approved"
     "not_cancellable"

@@ -41,7 +41,7 @@ pub(crate) fn of_submit(error: submit::Error, caller: &Caller, broken: Errors) -
                 FieldError::new("/item_type", "unhandled_item_type", "is not handled here", "ask the operators, or send it elsewhere");
             Problem::new(Code::UnhandledItemType, "this deployment does not handle items of this type").with_errors(vec![error])
         }
-        submit::Error::Forbidden => Problem::new(Code::Forbidden, "the branch belongs to another caller's work item"),
+        submit::Error::Forbidden(denied) => Problem::new(Code::Forbidden, denied.to_string()),
         submit::Error::Policy(violations) => of_violations(violations, broken),
         submit::Error::CancelPending => cancel_pending(),
         submit::Error::Contended => contended("others keep changing this work item"),
@@ -57,7 +57,7 @@ pub(crate) fn of_lifecycle(error: lifecycle::Error, ended: Code) -> Problem {
         lifecycle::Error::WrongPhase(phase) => Problem::new(ended, format!("the work item is {phase}")),
         lifecycle::Error::Superseded => Problem::new(Code::Superseded, "a newer work item has taken over the branch; retry that one"),
         lifecycle::Error::CancelPending => cancel_pending(),
-        lifecycle::Error::Forbidden => forbidden_overwrite(),
+        lifecycle::Error::Forbidden(denied) => Problem::new(Code::Forbidden, denied.to_string()),
         lifecycle::Error::Contended => contended("others keep changing this work item"),
         lifecycle::Error::TooLarge => contended("the work item has too much to take in; a run of it makes room"),
         lifecycle::Error::Failed(failure) => of_failure(&failure),
@@ -71,16 +71,11 @@ pub(crate) fn of_read(error: lifecycle::Error) -> Problem {
 
 /// Admins learn that a project is not configured; others only that they may not use it.
 pub(crate) fn unknown_project(caller: &Caller, path: &str) -> Problem {
-    if !caller.admin {
+    if !caller.is_admin() {
         return Problem::new(Code::Forbidden, "this caller may not use this project");
     }
     let error = FieldError::new(path, "unknown_project", "is not configured", "add the project to the configuration");
     Problem::new(Code::UnknownProject, "the project is not configured").with_errors(vec![error])
-}
-
-/// Overwriting what others did needs a permission.
-pub(crate) fn forbidden_overwrite() -> Problem {
-    Problem::new(Code::Forbidden, "this caller may not overwrite the work of others")
 }
 
 fn cancel_pending() -> Problem {
@@ -96,7 +91,7 @@ mod tests {
     use super::*;
 
     fn alice() -> Caller {
-        Caller { identity: "local|alice".into(), admin: false }
+        Caller::own_items("local|alice")
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct ApiState {
     pub limiter: Limiter,
     /// Says who calls.
     pub auth: Arc<dyn Authenticator>,
+    /// Whether an OAuth proxy protects `GET /v1/me`, and brings the token of whoever logged in (DDR-27).
+    pub oauth_proxy: bool,
     /// Who may bring hooks.
     pub hooks: HookDoor,
     /// Where ids of requests come from: its tokens.

@@ -103,7 +103,8 @@ impl LocalIssuer {
         let decoded = jsonwebtoken::decode::<Claims>(bearer, &self.verifying, &validation());
         let claims = decoded.map_err(|e| AuthError::Invalid(reason(e.kind())))?.claims;
         claims.check(now)?;
-        Ok(Caller { identity: format!("local|{}", claims.sub), admin: claims.admin })
+        let identity = format!("local|{}", claims.sub);
+        Ok(if claims.admin { Caller::admin(identity) } else { Caller::own_items(identity) })
     }
 
     /// The port over this issuer and a clock.
@@ -132,6 +133,11 @@ impl Authenticator for LocalAuthenticator {
     async fn authenticate(&self, bearer: &str) -> Result<Caller, AuthError> {
         self.issuer.verify(bearer, self.clock.now())
     }
+}
+
+/// Whether a token says that it is a local one. Only which issuer is to judge it depends on that.
+pub(crate) fn is_local(bearer: &str) -> bool {
+    crate::jwt::Jwt::read(bearer).is_ok_and(|jwt| jwt.issuer() == ISSUER)
 }
 
 /// Times are left to [`Claims::check`]: the library reads the wall clock.

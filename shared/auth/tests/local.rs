@@ -71,9 +71,9 @@ fn claims() -> Value {
 #[test]
 fn a_token_names_its_caller_and_no_more() {
     let (_dir, issuer) = issuer();
-    assert_eq!(issuer.verify(&token(&issuer), NOW), Ok(Caller { identity: "local|ann".into(), admin: false }));
+    assert_eq!(issuer.verify(&token(&issuer), NOW), Ok(Caller::own_items("local|ann")));
     let admin = issuer.token("root@example.com", true, HOUR, NOW).unwrap();
-    assert_eq!(issuer.verify(admin.expose_secret(), NOW), Ok(Caller { identity: "local|root@example.com".into(), admin: true }));
+    assert_eq!(issuer.verify(admin.expose_secret(), NOW), Ok(Caller::admin("local|root@example.com")));
 }
 
 #[test]
@@ -190,7 +190,7 @@ async fn the_port_asks_its_clock() {
     let (_dir, issuer) = issuer();
     let token = token(&issuer);
     let port: Arc<dyn Authenticator> = Arc::new(issuer.clone().authenticator(Arc::new(At(later(10)))));
-    assert_eq!(port.authenticate(&token).await, Ok(Caller { identity: "local|ann".into(), admin: false }));
+    assert_eq!(port.authenticate(&token).await, Ok(Caller::own_items("local|ann")));
     let late: Arc<dyn Authenticator> = Arc::new(issuer.authenticator(Arc::new(At(later(9999)))));
     assert_eq!(late.authenticate(&token).await, Err(AuthError::Expired));
 }

@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod secret;
 mod section;
 mod settings;
 
+pub use access::{AccessConfig, ClusterConfig};
 pub use secret::SecretName;
 pub use settings::host_of;
 
@@ -38,6 +40,8 @@ pub struct Configuration {
     pub max_attempts: u32,
     /// Changes that one identity may ask for in a minute.
     pub rate: Limit,
+    /// Who may call, beside holders of local tokens.
+    pub access: AccessConfig,
 }
 
 /// A GitLab instance.
@@ -82,6 +86,7 @@ impl Default for Configuration {
             projects: Vec::new(),
             max_attempts: MAX_ATTEMPTS,
             rate: Limit { per_minute: REQUESTS_PER_MINUTE },
+            access: AccessConfig::default(),
         }
     }
 }
@@ -114,7 +119,7 @@ impl Configuration {
     }
 }
 
-const LATER: [&str; 4] = ["queues", "clusters", "rules", "audit"];
+const LATER: [&str; 2] = ["queues", "audit"];
 const LATER_IN_PROJECTS: [&str; 1] = ["poll"];
 
 fn read(value: Value, problems: &mut Problems) -> Configuration {
@@ -127,9 +132,10 @@ fn read(value: Value, problems: &mut Problems) -> Configuration {
     let connections = connections(root.raw("connections"), problems);
     let projects = projects(root.raw("projects"), problems);
     let (max_attempts, rate) = limits(root.raw("limits"), problems);
+    let access = access::read(&mut root, problems);
     root.finish(&LATER, problems);
     check_connections(&projects, &connections, problems);
-    Configuration { service, connections, projects, max_attempts, rate }
+    Configuration { service, connections, projects, max_attempts, rate, access }
 }
 
 fn check_types(root: &mut Section, problems: &mut Problems) {

@@ -44,6 +44,11 @@ impl Section {
         Self { place, entries }
     }
 
+    /// Where it is.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
     /// Where a key of it is.
     pub(crate) fn at(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }

@@ -48,7 +48,7 @@ impl Engine {
     /// # Errors
     /// [`Error::NotFound`] also where the caller may not see it.
     pub async fn explain(&self, caller: &Caller, id: &ItemId) -> Result<Explanation, Error> {
-        let item = self.own_item(caller, id).await?;
+        let item = self.visible_item(caller, id).await?;
         Ok(self.explanation(&item)?)
     }
 

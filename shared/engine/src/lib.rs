@@ -13,6 +13,7 @@ pub mod metric;
 pub mod mr;
 pub mod ports;
 pub mod read;
+pub mod refusals;
 pub mod settings;
 mod spec;
 pub mod submit;
@@ -57,6 +58,7 @@ pub struct Engine {
     pub(crate) settings: Arc<Settings>,
     pub(crate) types: Registry,
     pub(crate) throttle: throttle::Throttle,
+    pub(crate) refusals: refusals::Recent,
 }
 
 impl Engine {
@@ -64,7 +66,7 @@ impl Engine {
     #[must_use]
     pub fn new(ports: Ports, settings: Arc<Settings>) -> Self {
         let types = Registry::new().with(collie_core::mr::ITEM_TYPE, Arc::new(mr::MrType));
-        Self { ports, settings, types, throttle: throttle::Throttle::default() }
+        Self { ports, settings, types, throttle: throttle::Throttle::default(), refusals: refusals::Recent::default() }
     }
 
     /// The settings.

@@ -1,8 +1,9 @@
 //! Callers end items and bring them back (INV-7): cancel and retry.
 
 use crate::Engine;
-use crate::access::Caller;
+use crate::access::{Caller, actor};
 use crate::ports::ChangeError;
+use collie_core::access::Denied;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_core::item::{AuditEntry, CancelRequest, Dimension, Document, Item, Phase, StateChange, Trigger};
@@ -29,9 +30,9 @@ pub enum Error {
     /// It is being cancelled.
     #[error("the work item is being cancelled")]
     CancelPending,
-    /// Overwriting others' commits needs a permission that the caller lacks.
-    #[error("overwriting commits of others is not allowed to this caller")]
-    Forbidden,
+    /// The caller may see it, and not do this with it.
+    #[error(transparent)]
+    Forbidden(Denied),
     /// Others kept moving the item.
     #[error("others are changing this work item")]
     Contended,
@@ -52,7 +53,7 @@ impl Engine {
     pub async fn cancel(&self, caller: &Caller, id: &ItemId, reason: Option<String>, close_mr: bool) -> Result<Item, Error> {
         let request = CancelRequest { by: caller.identity.clone(), reason: reason.map(shorten), close_mr };
         for _ in 0..ROUNDS {
-            let item = self.own_item(caller, id).await?;
+            let item = self.movable_item(caller, id, false).await?;
             if item.is_active() && item.cancel_requested.is_some() {
                 return Err(Error::CancelPending);
             }
@@ -60,7 +61,7 @@ impl Engine {
                 return Err(Error::WrongPhase(item.phase.as_str()));
             }
             let now = self.ports.clock.now();
-            let audit = caller_audit(&item.id, item.rev + 1, "cancel_requested", caller, item.phase, now);
+            let audit = caller_audit(&item.id, item.rev + 1, "cancel_requested", &caller.identity, item.phase, now);
             let change = Cancel { rev: item.rev, token: self.ports.ids.token(), request: request.clone(), now, audit };
             if let Some(item) = self.move_item(id, &Change::Cancel(Box::new(change))).await? {
                 return Ok(item);
@@ -74,11 +75,8 @@ impl Engine {
     /// # Errors
     /// [`Error`] says why not.
     pub async fn retry(&self, caller: &Caller, id: &ItemId, overwrite: bool) -> Result<Item, Error> {
-        if overwrite && !caller.admin {
-            return Err(Error::Forbidden);
-        }
         for _ in 0..ROUNDS {
-            let item = self.own_item(caller, id).await?;
+            let item = self.movable_item(caller, id, overwrite).await?;
             if item.is_active() && item.cancel_requested.is_some() {
                 return Err(Error::CancelPending);
             }
@@ -103,14 +101,23 @@ impl Engine {
             token: self.ports.ids.token(),
             wanted: Document::of(&wanted),
             enqueue: Enqueue { dims: vec![(dims::mr(), Dimension::needed())], now },
-            audit: caller_audit(&item.id, item.rev + 1, "retried", caller, Phase::Active, now),
+            audit: caller_audit(&item.id, item.rev + 1, "retried", &caller.identity, Phase::Active, now),
         })
     }
 
-    /// Reads an item that the caller may touch. Items of others look like missing ones.
-    pub(crate) async fn own_item(&self, caller: &Caller, id: &ItemId) -> Result<Item, Error> {
-        let item = self.ports.items.item(id).await?;
-        item.filter(|item| caller.may_touch(item)).ok_or(Error::NotFound)
+    /// Reads an item that the caller may see. What they may not see looks like what is missing.
+    pub(crate) async fn visible_item(&self, caller: &Caller, id: &ItemId) -> Result<Item, Error> {
+        let item = self.ports.items.item(id).await?.ok_or(Error::NotFound)?;
+        if self.may_see(caller, &item).await? { Ok(item) } else { Err(Error::NotFound) }
+    }
+
+    /// Reads an item that the caller may move.
+    async fn movable_item(&self, caller: &Caller, id: &ItemId, overwrite: bool) -> Result<Item, Error> {
+        let item = self.visible_item(caller, id).await?;
+        match self.denied(caller, &item, overwrite).await? {
+            Some(denied) => Err(Error::Forbidden(denied)),
+            None => Ok(item),
+        }
     }
 
     /// Moves an item and wakes it; none where someone else was faster.
@@ -128,12 +135,12 @@ impl Engine {
 }
 
 /// The audit entry of a caller's write; its id is the item's and the revision it makes.
-pub(crate) fn caller_audit(id: &ItemId, rev: u64, event: &str, caller: &Caller, phase: Phase, now: Timestamp) -> AuditEntry {
+pub(crate) fn caller_audit(id: &ItemId, rev: u64, event: &str, identity: &str, phase: Phase, now: Timestamp) -> AuditEntry {
     AuditEntry {
         id: format!("{id}/rev/{rev}"),
         ts: now,
         event_type: event.to_owned(),
-        actor: caller.identity.chars().take(80).collect(),
+        actor: actor(identity),
         old_state: None,
         new_state: Some(StateChange { phase, action: None }),
         trigger: Trigger { source: "api".into(), action: None, reason: None, error: None },

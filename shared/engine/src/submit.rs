@@ -8,13 +8,14 @@ use crate::access::Caller;
 use crate::lifecycle::caller_audit;
 use crate::ports::{ChangeError, Created};
 use crate::settings::Project;
+use collie_core::access::{Denied, Labels, Work};
 use collie_core::error::Failure;
 use collie_core::files::{ContentHash, FileAction};
 use collie_core::id::BranchIdentity;
 use collie_core::item::{Birth, BranchHead, Content, Dimension, Document, Item, Phase};
 use collie_core::mr::dims;
 use collie_core::mr::facts::Facts;
-use collie_core::mr::wanted::{Wanted, metadata_hash};
+use collie_core::mr::wanted::{OnConflict, Wanted, metadata_hash};
 use collie_core::policy::{Subject, Violation};
 use collie_core::queue::{Change, Creation, Enqueue, Update};
 use collie_core::time::Timestamp;
@@ -47,6 +48,22 @@ pub struct Submission {
     pub wanted: Wanted,
     /// The files.
     pub file_actions: Vec<FileAction>,
+}
+
+impl Submission {
+    /// What it asks for, as grants look at it.
+    fn work(&self) -> Work<'_> {
+        Work {
+            item_type: &self.item_type,
+            project: &self.project,
+            source_branch: &self.source_branch,
+            target_branch: &self.target_branch,
+            labels: Labels::Known(&self.labels),
+            auto_merge: self.wanted.auto_merge,
+            overwrite: self.wanted.overwrite || self.wanted.on_conflict == OnConflict::Overwrite,
+            of_others: false,
+        }
+    }
 }
 
 /// What a submission did.
@@ -95,9 +112,9 @@ pub enum Error {
     /// This deployment does not handle the type.
     #[error("items of type {0:?} are not handled here")]
     UnhandledType(String),
-    /// The branch's current item is another caller's.
-    #[error("the branch belongs to another caller's work item")]
-    Forbidden,
+    /// No grant of the caller covers it.
+    #[error(transparent)]
+    Forbidden(Denied),
     /// It breaks rules; all of them.
     #[error("the submission breaks {} rule(s)", .0.len())]
     Policy(Vec<Violation>),
@@ -158,7 +175,7 @@ impl Engine {
     pub async fn validate(&self, caller: &Caller, submission: &Submission) -> Result<Outcome, Error> {
         let passed = self.inspect(caller, submission)?;
         let found = self.current_life(&passed.branch).await?;
-        match passed.decide(found.as_ref().map(|(_, item)| item))? {
+        match self.decide(&passed, found.as_ref().map(|(_, item)| item)).await? {
             Upsert::Create => Ok(Outcome::Created),
             Upsert::Unchanged => Ok(Outcome::Unchanged),
             Upsert::UpdateContent | Upsert::UpdateMetadata => Ok(Outcome::Updated),
@@ -168,6 +185,9 @@ impl Engine {
     }
 
     fn inspect<'a>(&'a self, caller: &'a Caller, submission: &'a Submission) -> Result<Passed<'a>, Error> {
+        if let Some(denied) = caller.grants.deny(&submission.work()) {
+            return Err(Error::Forbidden(denied));
+        }
         if !self.settings.handles(&submission.item_type) {
             return Err(Error::UnhandledType(submission.item_type.clone()));
         }
@@ -214,7 +234,7 @@ impl Engine {
 
     async fn submit_round(&self, passed: &Passed<'_>) -> Result<Round, Error> {
         let found = self.current_life(&passed.branch).await?;
-        let upsert = passed.decide(found.as_ref().map(|(_, item)| item))?;
+        let upsert = self.decide(passed, found.as_ref().map(|(_, item)| item)).await?;
         match (upsert, found) {
             (Upsert::CancelPending, _) => Err(Error::CancelPending),
             (Upsert::Unchanged, Some((_, item))) => Ok(passed.done(Outcome::Unchanged, item)),
@@ -222,6 +242,17 @@ impl Engine {
             (Upsert::Revive, Some((_, item))) => self.update(passed, item, upsert).await,
             (_, found) => self.create(passed, found).await,
         }
+    }
+
+    /// What the submission does to the life that was found, where the caller may do that.
+    async fn decide(&self, passed: &Passed<'_>, found: Option<&Item>) -> Result<Upsert, Error> {
+        let of_others = found.filter(|item| !item.phase.is_over() && item.caller_identity != passed.caller.identity);
+        if let Some(item) = of_others
+            && !self.may_take_over(passed.caller, item, &passed.submission.work()).await?
+        {
+            return Err(Error::Forbidden(Denied::Others));
+        }
+        Ok(upsert::decide(found, &passed.desired()))
     }
 
     async fn create(&self, passed: &Passed<'_>, found: Option<(BranchHead, Item)>) -> Result<Round, Error> {
@@ -251,7 +282,7 @@ impl Engine {
         let id = self.ports.ids.item_id(now);
         let generation = replaces.map_or(1, |head| head.generation + 1);
         let seed = self.types.get(&passed.submission.item_type).map(|t| t.seed(now)).unwrap_or_default();
-        let audit = caller_audit(&id, 1, "submitted", passed.caller, Phase::Active, now);
+        let audit = caller_audit(&id, 1, "submitted", &passed.caller.identity, Phase::Active, now);
         let birth = Birth {
             id,
             item_type: passed.submission.item_type.clone(),
@@ -290,7 +321,7 @@ impl Engine {
             wanted: Document::of(&passed.submission.wanted),
             revives,
             enqueue: Enqueue { dims: dimensions_of(upsert, item.blocked.is_some()), now },
-            audit: caller_audit(&item.id, item.rev + 1, kind, passed.caller, Phase::Active, now),
+            audit: caller_audit(&item.id, item.rev + 1, kind, &passed.caller.identity, Phase::Active, now),
         };
         match self.change(&item.id, &Change::Update(Box::new(change))).await {
             Ok(item) => Ok(passed.done(if revives { Outcome::Retried } else { Outcome::Updated }, item)),
@@ -302,13 +333,8 @@ impl Engine {
 }
 
 impl Passed<'_> {
-    fn decide(&self, found: Option<&Item>) -> Result<Upsert, Error> {
-        if found.is_some_and(|item| !item.phase.is_over() && !self.caller.may_touch(item)) {
-            return Err(Error::Forbidden);
-        }
-        let desired =
-            Desired { content_hash: &self.content_hash, metadata_hash: &self.metadata_hash, target: &self.submission.target_branch };
-        Ok(upsert::decide(found, &desired))
+    fn desired(&self) -> Desired<'_> {
+        Desired { content_hash: &self.content_hash, metadata_hash: &self.metadata_hash, target: &self.submission.target_branch }
     }
 
     fn done(&self, outcome: Outcome, item: Item) -> Round {
@@ -328,8 +354,7 @@ fn dimensions_of(upsert: Upsert, blocked: bool) -> Vec<(collie_core::item::Dimen
 pub(crate) fn successor(engine: &Engine, item: &Item, content: Content, head: BranchHead, now: Timestamp) -> Creation {
     let id = engine.ports.ids.item_id(now);
     let seed = engine.types.get(&item.item_type).map(|t| t.seed(now)).unwrap_or_default();
-    let caller = Caller { identity: item.caller_identity.clone(), admin: false };
-    let audit = caller_audit(&id, 1, "submitted", &caller, Phase::Active, now);
+    let audit = caller_audit(&id, 1, "submitted", &item.caller_identity, Phase::Active, now);
     let birth = Birth {
         id,
         item_type: item.item_type.clone(),

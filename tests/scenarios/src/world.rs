@@ -273,7 +273,7 @@ impl World {
     /// The caller of most stories.
     #[must_use]
     pub fn caller() -> Caller {
-        Caller { identity: "local|deps-bot".into(), admin: false }
+        Caller::own_items("local|deps-bot")
     }
 
     /// Submits; a caller whose connection breaks submits the same again.
@@ -311,7 +311,7 @@ impl World {
 
     /// Retries an item; a caller whose connection breaks asks again, and may then find it active.
     pub async fn retry(&self, id: &ItemId, overwrite: bool) {
-        let caller = Caller { admin: true, ..Self::caller() };
+        let caller = Caller::admin(Self::caller().identity);
         loop {
             let (engine, death) = self.process();
             match self.live(&death, engine.retry(&caller, id, overwrite)).await {

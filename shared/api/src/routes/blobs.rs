@@ -45,12 +45,15 @@ impl BlobRequest {
 #[utoipa::path(post, path = "/v1/blobs", tag = "work items", security(("bearer" = [])), request_body = BlobRequest,
     responses((status = 200, description = "send the bytes by PUT to the URL, with the headers; 412 there means that they are there already",
             body = Offered),
-        (status = 400, description = "invalid_json, invalid_request"), (status = 413, description = "too_large")))]
+        (status = 400, description = "invalid_json, invalid_request"), (status = 403, description = "forbidden"), (status = 413, description = "too_large")))]
 pub(crate) async fn announce(
     State(state): State<ApiState>,
     Extension(caller): Extension<Caller>,
     body: Body,
 ) -> Result<Json<Offered>, Problem> {
+    if !caller.grants.can_submit() {
+        return Err(Problem::new(Code::Forbidden, "this caller may submit nothing, and content is for submissions"));
+    }
     let BlobRequest { sha256, size } = BlobRequest::read(&body::json(body)?)?;
     let offer = state.blobs.announce(&caller.identity, &sha256, size).await.map_err(|failure| refusal::of_failure(&failure))?;
     Ok(Json(Offered::of(&sha256, offer)))

@@ -1,8 +1,10 @@
 //! About the service and the caller.
 
+use crate::gate;
 use crate::state::ApiState;
 use crate::view::{Alive, Me};
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use collie_engine::access::Caller;
 use utoipa::openapi::OpenApi;
@@ -19,8 +21,10 @@ pub(crate) async fn openapi() -> Json<OpenApi> {
     Json(crate::openapi::document())
 }
 
-/// Who calls, and what they may do.
-#[utoipa::path(get, path = "/v1/me", tag = "service", security(("bearer" = [])), responses((status = 200, body = Me)))]
-pub(crate) async fn me(State(state): State<ApiState>, Extension(caller): Extension<Caller>) -> Json<Me> {
-    Json(Me::of(caller, &state.engine.settings().handled_types))
+/// Who calls, and what they may do. Where an OAuth proxy protects it, it takes X-Forwarded-Access-Token instead of a bearer token, and
+/// returns that token.
+#[utoipa::path(get, path = "/v1/me", tag = "service", security(("bearer" = [])), responses((status = 200, body = Me), (status = 403, description = "no_rule")))]
+pub(crate) async fn me(State(state): State<ApiState>, Extension(caller): Extension<Caller>, headers: HeaderMap) -> Json<Me> {
+    let token = if state.oauth_proxy { gate::forwarded(&headers) } else { None };
+    Json(Me::of(caller, token))
 }

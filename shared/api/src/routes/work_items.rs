@@ -13,11 +13,11 @@ use crate::{plan, refusal};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use collie_core::id::ItemId;
+use collie_core::id::{ItemId, ProjectId};
 use collie_core::item::{Content, Item, Phase};
-use collie_core::mr::wanted::OnConflict;
 use collie_engine::access::Caller;
 use collie_engine::ports::{ListFilter, ListPage};
+use collie_engine::settings::Project;
 use collie_engine::submit::{self, Outcome, Submission};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -68,9 +68,6 @@ async fn read(state: &ApiState, caller: &Caller, body: Body) -> Result<Submissio
     let mut reading = submission::read(&body::json(body)?)?;
     blobs::resolve(state, caller, &mut reading).await?;
     let Reading { submission, broken, .. } = reading;
-    if submission.wanted.on_conflict == OnConflict::Overwrite && !caller.admin {
-        return Err(refusal::forbidden_overwrite());
-    }
     if broken.is_empty() {
         return Ok(submission);
     }
@@ -84,7 +81,7 @@ async fn read(state: &ApiState, caller: &Caller, body: Body) -> Result<Submissio
 #[utoipa::path(get, path = "/v1/work-items", tag = "work items", security(("bearer" = [])),
     params(("phase" = Option<String>, Query, description = "active, completed, failed or cancelled"), ("item_type" = Option<String>, Query),
         ("project" = Option<String>, Query, description = "the project's path; ~ may stand for /"), ("source_branch" = Option<String>, Query),
-        ("caller" = Option<String>, Query, description = "an identity; others than one's own are for admins"),
+        ("caller" = Option<String>, Query, description = "an identity"),
         ("limit" = Option<u32>, Query, description = "1 to 200; 50"), ("cursor" = Option<String>, Query)),
     responses((status = 200, body = ItemPage), (status = 400, description = "invalid_query"), (status = 403, description = "forbidden"),
         (status = 422, description = "unknown_project")))]
@@ -102,6 +99,7 @@ pub(crate) async fn list(
         item_type: parameters.take("item_type"),
         source_branch: parameters.take("source_branch"),
         caller: parameters.take("caller"),
+        seen_by: None,
     };
     let (limit, before) = (parameters.limit(), parameters.cursor().map(ItemId::new));
     parameters.finish()?;
@@ -110,12 +108,14 @@ pub(crate) async fn list(
     rows(&state, &caller, page).await.map(Json)
 }
 
-/// The named project, or all of them.
-fn projects(state: &ApiState, caller: &Caller, path: Option<String>) -> Result<Vec<(String, collie_core::id::ProjectId)>, Problem> {
-    let settings = state.engine.settings();
-    let Some(path) = path else { return Ok(settings.projects.iter().map(|p| (p.at.host.clone(), p.at.id)).collect()) };
-    let project = settings.project(&path.replace('~', "/")).ok_or_else(|| refusal::unknown_project(caller, "project"))?;
-    Ok(vec![(project.at.host.clone(), project.at.id)])
+/// The named project, or all of which the caller may see something.
+fn projects(state: &ApiState, caller: &Caller, path: Option<String>) -> Result<Vec<(String, ProjectId)>, Problem> {
+    let shown = state.engine.settings().projects.iter().filter(|project| caller.grants.show_project(&project.path));
+    let at = |project: &Project| (project.at.host.clone(), project.at.id);
+    let Some(path) = path else { return Ok(shown.map(at).collect()) };
+    let path = path.replace('~', "/");
+    let named: Vec<_> = shown.filter(|project| project.path == path).map(at).collect();
+    if named.is_empty() { Err(refusal::unknown_project(caller, "project")) } else { Ok(named) }
 }
 
 /// The page with what rows leave out: title, labels and actions.

@@ -1,12 +1,12 @@
 //! The small answers.
 
 use super::WorkItem;
+use collie_core::access::Grants;
 use collie_engine::access::Caller;
 use collie_engine::blobs::Offer;
 use collie_engine::ingest::Ingested;
 use collie_engine::ports::SignedUpload;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -31,24 +31,29 @@ pub(crate) struct Validated {
 }
 
 /// Who calls, and what they may do.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Me {
     /// The identity.
     identity: String,
-    /// What it may do.
+    /// Who signed the token, where someone did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    /// The groups that a cluster knows the caller by, where one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<String>>,
+    /// What it may do: one of them has to cover a request.
     #[schema(value_type = Vec<Object>)]
-    grants: Vec<Value>,
+    grants: Grants,
+    /// The token that an OAuth proxy brought; further calls send it as a bearer token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
 }
 
 impl Me {
-    /// What a caller may do as long as identities alone decide: everything of their own, or everything.
-    pub(crate) fn of(caller: Caller, item_types: &[String]) -> Self {
-        let any = ["**"];
-        let submit = json!({"item_types": item_types, "projects": any, "source_branches": any, "target_branches": any, "labels": any,
-            "auto_merge": true, "overwrite": false});
-        let grants =
-            if caller.admin { vec![json!({"admin": true})] } else { vec![json!({"submit": submit}), json!({"read": {"projects": any}})] };
-        Self { identity: caller.identity, grants }
+    /// A caller, as they may see themselves.
+    pub(crate) fn of(caller: Caller, token: Option<String>) -> Self {
+        let Caller { identity, grants, issuer, groups } = caller;
+        Self { identity, issuer, groups: Some(groups).filter(|groups| !groups.is_empty()), grants, token }
     }
 }
 

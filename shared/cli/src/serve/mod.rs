@@ -4,6 +4,7 @@
 //! the data directory; a process that is killed loses rings, which the due loop makes up for (INV-13).
 
 mod archive;
+mod callers;
 mod doorbell;
 mod due;
 mod forge;
@@ -24,6 +25,7 @@ pub(crate) use simulator::Behaviour;
 use crate::secrets::Secrets;
 use archive::FileArchive;
 use collie_api::ApiState;
+use collie_auth::Door;
 use collie_auth::local::LocalIssuer;
 use collie_config::{Configuration, MAIN};
 use collie_engine::blobs::Blobs;
@@ -113,6 +115,8 @@ impl Hooks {
 struct Ground {
     data_dir: DataDir,
     issuer: LocalIssuer,
+    callers: Door,
+    oauth_proxy: bool,
     simulator: Option<Simulator>,
     forge: Forge,
     store: Store,
@@ -123,12 +127,15 @@ impl Ground {
     async fn open(data_dir: &Path, mut configuration: Configuration, gitlab: Gitlab, secrets: &Secrets) -> Result<Self, String> {
         let data_dir = DataDir::take(data_dir)?;
         let issuer = LocalIssuer::open(&issuer_dir(data_dir.path())).map_err(|error| error.to_string())?;
+        let access = std::mem::take(&mut configuration.access);
+        let oauth_proxy = access.oauth_proxy;
+        let callers = callers::door(issuer.clone(), access, secrets)?;
         let (simulator, main) = place_of(gitlab, &mut configuration).await?;
         let hook_secret = HookSecret::in_directory(&data_dir);
         let forge = Forge::connect(configuration, main, secrets, &hook_secret, Arc::new(SystemClock)).await?;
         let store = Store::open(&data_dir.join("collie.sqlite")).await?;
         let archive = FileArchive::open(&data_dir.join("objects")).map_err(|error| format!("the archive: {error}"))?;
-        Ok(Self { data_dir, issuer, simulator, forge, store, archive })
+        Ok(Self { data_dir, issuer, callers, oauth_proxy, simulator, forge, store, archive })
     }
 }
 
@@ -162,7 +169,7 @@ impl Server {
     pub(crate) async fn start(plan: Plan) -> Result<Self, String> {
         let rate = plan.configuration.rate;
         let ground = Ground::open(&plan.data_dir, plan.configuration, plan.gitlab, &plan.secrets).await?;
-        let Ground { data_dir, issuer, simulator, forge, store, archive } = ground;
+        let Ground { data_dir, issuer, callers, oauth_proxy, simulator, forge, store, archive } = ground;
         let listener = TcpListener::bind(&plan.listen).await.map_err(|error| format!("{}: {error}", plan.listen))?;
         let api = url_of(listener.local_addr().map_err(|error| error.to_string())?);
         let gitlab = shown_gitlab(&forge.reached);
@@ -172,9 +179,9 @@ impl Server {
         let uploads = LocalUploads::new(&api, archive.clone());
         let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
         let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::new(forge.settings));
-        let auth = Arc::new(issuer.clone().authenticator(Arc::new(SystemClock)));
         let limiter = Limiter::new(Arc::new(store.items.clone()), Arc::new(SystemClock), rate);
-        let state = ApiState { engine: engine.clone(), blobs, limiter, auth, hooks: door, request_ids: Arc::new(RandomIds) };
+        let (auth, request_ids) = (Arc::new(callers), Arc::new(RandomIds));
+        let state = ApiState { engine: engine.clone(), blobs, limiter, auth, oauth_proxy, hooks: door, request_ids };
         let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
         let (stop_intake, stop) = stop::order();

@@ -8,7 +8,7 @@
 mod lease;
 mod recording;
 mod run;
-mod shipping;
+pub(crate) mod shipping;
 
 pub use run::{Ran, Run, Stop};
 

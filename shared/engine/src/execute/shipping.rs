@@ -98,11 +98,15 @@ impl Run<'_> {
 
 /// `YYYY/MM/DD/HH/MM/<id of the last entry>.ndjson.gz`: the same batch always has the same key.
 fn object_key(last: &AuditEntry) -> String {
-    let minute: String = last.ts.to_string().chars().take(16).map(|c| if matches!(c, '-' | 'T' | ':') { '/' } else { c }).collect();
-    format!("{minute}/{}.ndjson.gz", last.id.replace('/', "-"))
+    format!("{}/{}.ndjson.gz", minute_of(last.ts), last.id.replace('/', "-"))
 }
 
-fn ndjson_gz(lines: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
+/// `YYYY/MM/DD/HH/MM`
+pub(crate) fn minute_of(at: Timestamp) -> String {
+    at.to_string().chars().take(16).map(|c| if matches!(c, '-' | 'T' | ':') { '/' } else { c }).collect()
+}
+
+pub(crate) fn ndjson_gz(lines: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     for line in lines {
         gz.write_all(line)?;

@@ -1,5 +1,6 @@
 //! The item store: compare-and-swap on one row per item, and the few rows beside it.
 
+use crate::access::Caller;
 use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::{BranchIdentity, ItemId, MrIid, ProjectId};
@@ -50,8 +51,10 @@ pub struct ListFilter {
     pub item_type: Option<String>,
     /// Only this source branch.
     pub source_branch: Option<String>,
-    /// Only this caller.
+    /// Only this caller's.
     pub caller: Option<String>,
+    /// Only what this caller may see.
+    pub seen_by: Option<Caller>,
 }
 
 impl ListFilter {
@@ -63,6 +66,7 @@ impl ListFilter {
             && self.item_type.as_ref().is_none_or(|t| *t == item.item_type)
             && self.source_branch.as_ref().is_none_or(|b| *b == item.branch.source_branch)
             && self.caller.as_ref().is_none_or(|c| *c == item.caller_identity)
+            && self.seen_by.as_ref().is_none_or(|caller| caller.may_see(item))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::NOW;
 use async_trait::async_trait;
 use collie_auth::{AuthError, Authenticator};
+use collie_core::access::{Globs, Grant, Grants, SubmitGrant};
 use collie_core::error::Failure;
 use collie_core::id::{ItemId, JobId, MrIid, NoteId, PipelineId, Sha, Token};
 use collie_core::mr::ticket::MergeTicket;
@@ -19,21 +20,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// `alice` and `bob` are callers, `root` is an admin; other words are no tokens.
+/// `alice` and `bob` have their own items, `root` is an admin, the others have what [`grants_of`] says; other words are no tokens.
 pub(crate) struct Callers;
 
 #[async_trait]
 impl Authenticator for Callers {
     async fn authenticate(&self, bearer: &str) -> Result<Caller, AuthError> {
         match bearer {
-            "alice" | "bob" | "root" => Ok(Caller { identity: format!("local|{bearer}"), admin: bearer == "root" }),
+            "alice" | "bob" => Ok(Caller::own_items(format!("local|{bearer}"))),
+            "root" => Ok(Caller::admin("local|root")),
+            "deps" | "lead" | "reader" | "split" => Ok(Caller::new(format!("gitlab.example.com|{bearer}"), grants_of(bearer))),
             "" => Err(AuthError::Missing),
             "stale" => Err(AuthError::Expired),
+            "fork" => Err(AuthError::NoRule { identity: "gitlab.example.com|fork".into(), failed_claims: vec!["ref_protected".into()] }),
+            "stranger" => Err(AuthError::NoRule { identity: "prod|stranger".into(), failed_claims: Vec::new() }),
             "panic" => panic!("the authenticator has a bug"),
             "outage" => Err(AuthError::Unavailable),
             _ => Err(AuthError::Invalid("its signature is not this issuer's")),
         }
     }
+}
+
+/// `deps` submits dependency updates to `group/app`, `lead` does so for others too, `reader` only looks, and `split` has two grants that
+/// would be enough if they could be combined.
+fn grants_of(name: &str) -> Grants {
+    let deps = SubmitGrant {
+        item_types: Globs::new(["mr"]),
+        projects: Globs::new(["group/app"]),
+        source_branches: Globs::new(["bot/**"]),
+        target_branches: Globs::new(["main"]),
+        labels: Globs::new(["deps", "auto/*"]),
+        auto_merge: true,
+        overwrite: false,
+        others: false,
+    };
+    let read = |project| Grant::Read { projects: Globs::new([project]) };
+    let grants = match name {
+        "lead" => vec![Grant::Submit(SubmitGrant { others: true, ..deps }), read("group/other")],
+        "reader" => vec![read("group/app")],
+        "split" => vec![
+            Grant::Submit(SubmitGrant { auto_merge: false, ..deps.clone() }),
+            Grant::Submit(SubmitGrant { target_branches: Globs::new(["stable"]), ..deps }),
+        ],
+        _ => vec![Grant::Submit(deps)],
+    };
+    Grants::new(grants)
 }
 
 /// A clock that stands still.

@@ -83,6 +83,15 @@ impl Answer {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with(false)
+    }
+
+    /// A world in which an OAuth proxy protects `GET /v1/me`.
+    pub(crate) fn behind_proxy() -> Self {
+        Self::with(true)
+    }
+
+    fn with(oauth_proxy: bool) -> Self {
         let (items, drawer, rings) = (MemoryItems::new(), Arc::new(Drawer::default()), Arc::default());
         let ports = Ports {
             items: Arc::new(items.clone()),
@@ -101,6 +110,7 @@ impl World {
             limiter,
             engine: Engine::new(ports, Arc::new(settings())),
             auth: Arc::new(Callers),
+            oauth_proxy,
             hooks: HookDoor { connections: vec![connection, unset] },
             request_ids: Arc::new(Tally::default()),
         };
