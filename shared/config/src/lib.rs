@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod schema;
 mod secret;
 mod section;
 mod settings;
 
+pub use schema::schema;
 pub use secret::SecretName;
 pub use settings::host_of;
 

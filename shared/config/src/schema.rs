@@ -1,0 +1,226 @@
+//! The file's JSON Schema, for editors and for checks before a deployment.
+//!
+//! Written by hand, a function for each section: the parser reports every problem with its place, which types that a derive
+//! describes do not, and it is the parser that decides. A test holds the two together, key by key and in both directions.
+
+use serde_json::{Value, json};
+
+/// The schema of the whole file (JSON Schema 2020-12).
+#[must_use]
+pub fn schema() -> Value {
+    let mut root = mapping(json!({
+        "service": described(slug(), "the name on labels and in note markers"),
+        "handled_types": {"type": "array", "items": {"enum": ["mr"]}, "description": "item types that are worked on here"},
+        "connections": {"type": "object", "additionalProperties": connection(), "description": "GitLab instances by name"},
+        "projects": {"type": "array", "items": project()},
+        "limits": limits(),
+    }));
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Collie's configuration file");
+    root
+}
+
+fn connection() -> Value {
+    mapping(json!({
+        "url": {"type": "string", "format": "uri"},
+        "token": secret(),
+        "hook_secret": described(secret(), "what the instance's hooks carry"),
+        "concurrency": {"type": "integer", "minimum": 1, "default": 10, "description": "requests that may be under way at once"},
+    }))
+}
+
+fn project() -> Value {
+    let mut project = mapping(json!({
+        "path": {"type": "string", "pattern": "^[^/~]+(/[^/~]+)+$"},
+        "id": {"type": "integer", "minimum": 1, "description": "required on AWS; `collie config check --resolve` finds it"},
+        "connection": {"type": "string", "default": "main"},
+        "token": described(secret(), "in place of the connection's"),
+        "merge": {"enum": ["direct", "train"], "default": "direct"},
+        "pipelines": {"enum": ["required", "none"], "default": "required"},
+        "policy": policy(),
+        "ci_retry": {"type": "array", "items": retry_rule()},
+    }));
+    project["required"] = json!(["path"]);
+    project
+}
+
+fn policy() -> Value {
+    mapping(json!({
+        "protect": described(strings(), "paths to protect besides the defaults"),
+        "allow": described(strings(), "paths to take out of the defaults; never opens what `protect` names"),
+        "max_actions": {"type": "integer", "minimum": 0, "default": 1000},
+        "max_bytes": described(size(), "of all files together; 20MB where it is not said"),
+        "max_file_bytes": described(size(), "of one file"),
+        "binary": described(rule(), "files with a NUL byte, or that are no UTF-8; allowed where it is not said"),
+        "secrets": described(rule(), "what looks like a secret; refused where it is not said"),
+        "secrets_allow": {"type": "array", "items": known_secrets()},
+        "hidden_characters": described(rule(), "characters that reorder text or show nothing; refused where it is not said"),
+        "forbidden_text": {"type": "array", "items": forbidden()},
+        "branches": mapping(json!({
+            "default_branch": {"type": ["string", "null"]},
+            "protected": described(strings(), "branches that are never a source; `*` matches anything"),
+        })),
+    }))
+}
+
+fn known_secrets() -> Value {
+    let entry = mapping(json!({
+        "paths": described(strings(), "path patterns"),
+        "rules": described(strings(), "rules of which a find is none there, by the names that findings show"),
+    }));
+    required(entry, json!(["paths", "rules"]))
+}
+
+fn forbidden() -> Value {
+    let entry = mapping(json!({
+        "name": {"type": "string"},
+        "pattern": {"type": "string", "format": "regex", "description": "linear time: no look-around, no back-references"},
+    }));
+    required(entry, json!(["name", "pattern"]))
+}
+
+/// A node of the tree of matchers holds nodes: how deep is for the parser to say.
+fn retry_rule() -> Value {
+    let entry = mapping(json!({
+        "name": {"type": "string"},
+        "match": {"type": "object"},
+        "delays": {"type": "array", "items": {"type": "string", "pattern": "^[0-9]+(s|m|h|d)$"}, "minItems": 1},
+    }));
+    required(entry, json!(["name", "match", "delays"]))
+}
+
+fn limits() -> Value {
+    mapping(json!({
+        "max_attempts": {"type": "integer", "minimum": 1, "default": 5, "description": "failures in a row after which an item fails"},
+    }))
+}
+
+fn mapping(properties: Value) -> Value {
+    json!({"type": "object", "additionalProperties": false, "properties": properties})
+}
+
+fn required(mut mapping: Value, keys: Value) -> Value {
+    mapping["required"] = keys;
+    mapping
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = json!(description);
+    schema
+}
+
+fn strings() -> Value {
+    json!({"type": "array", "items": {"type": "string"}})
+}
+
+fn rule() -> Value {
+    json!({"enum": ["allow", "refuse"]})
+}
+
+fn size() -> Value {
+    json!({"type": ["integer", "string"], "minimum": 0, "pattern": "^ *[0-9]+ *([KkMmGg]?[Bb]|[KkMmGg][Ii][Bb])? *$"})
+}
+
+fn slug() -> Value {
+    json!({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})
+}
+
+fn secret() -> Value {
+    json!({"type": "string", "pattern": "^secret:[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Configuration;
+    use std::collections::BTreeSet;
+
+    /// Every key that there is, with something in it that the parser takes.
+    fn complete() -> Value {
+        json!({
+            "service": "collie",
+            "handled_types": ["mr"],
+            "connections": {"main": {
+                "url": "https://gitlab.example.com", "token": "secret:gitlab/main", "hook_secret": "secret:gitlab/hook", "concurrency": 10,
+            }},
+            "projects": [{
+                "path": "group/app", "id": 4711, "connection": "main", "token": "secret:gitlab/app", "merge": "train", "pipelines": "none",
+                "policy": {
+                    "protect": ["deploy/**"], "allow": [], "max_actions": 10, "max_bytes": "20MB", "max_file_bytes": 4096,
+                    "binary": "refuse", "secrets": "refuse", "hidden_characters": "allow",
+                    "secrets_allow": [{"paths": ["tests/**"], "rules": ["generic-api-key"]}],
+                    "forbidden_text": [{"name": "ticket", "pattern": "INTERNAL-[0-9]+"}],
+                    "branches": {"default_branch": "main", "protected": ["release/*"]},
+                },
+                "ci_retry": [{"name": "gone", "match": {"stage": "test"}, "delays": ["0s", "3m"]}],
+            }],
+            "limits": {"max_attempts": 5},
+        })
+    }
+
+    /// The mappings of the schema that have fixed keys, each with where it is in the complete file.
+    fn mappings(schema: &Value, at: &str, out: &mut Vec<(String, BTreeSet<String>)>) {
+        let step = |key: &str| format!("{at}/{key}");
+        if let Some(properties) = schema["properties"].as_object() {
+            assert_eq!(schema["additionalProperties"], false, "{at}");
+            out.push((at.to_owned(), properties.keys().cloned().collect()));
+            properties.iter().for_each(|(key, inner)| mappings(inner, &step(key), out));
+        } else if schema["additionalProperties"].is_object() {
+            mappings(&schema["additionalProperties"], &step("main"), out);
+        } else if schema["items"].is_object() {
+            mappings(&schema["items"], &step("0"), out);
+        }
+    }
+
+    /// What the parser says that it knows where it meets a key that it does not.
+    fn known_at(place: &str) -> BTreeSet<String> {
+        let mut file = complete();
+        file.pointer_mut(place).unwrap()["zebra"] = json!(1);
+        let problems = Configuration::parse(&file.to_string()).unwrap_err();
+        assert_eq!(problems.len(), 1, "{place}: {problems:?}");
+        assert!(problems[0].contains("zebra"), "{problems:?}");
+        let known = problems[0].split_once("expected").map(|(_, known)| known).unwrap_or_default();
+        known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_complete_file_is_read_and_has_every_key_of_the_schema() {
+        let file = complete();
+        assert!(Configuration::parse(&file.to_string()).is_ok(), "{:?}", Configuration::parse(&file.to_string()));
+        let mut found = vec![];
+        mappings(&schema(), "", &mut found);
+        for (place, keys) in found {
+            let here = file.pointer(&place).and_then(Value::as_object).unwrap_or_else(|| panic!("{place} is in the file"));
+            assert_eq!(here.keys().cloned().collect::<BTreeSet<_>>(), keys, "{place}");
+        }
+    }
+
+    #[test]
+    fn schema_and_parser_know_the_same_keys_everywhere() {
+        let mut found = vec![];
+        mappings(&schema(), "", &mut found);
+        assert_eq!(found.len(), 8);
+        for (place, keys) in found {
+            assert_eq!(known_at(&place), keys, "{place}");
+        }
+    }
+
+    #[test]
+    fn the_parser_refuses_what_the_schema_gives_no_type_for() {
+        for (place, value) in [
+            ("/projects/0/merge", json!("rocket")),
+            ("/projects/0/pipelines", json!("some")),
+            ("/projects/0/policy/binary", json!("maybe")),
+            ("/projects/0/policy/max_bytes", json!("20 apples")),
+            ("/projects/0/path", json!("app")),
+            ("/limits/max_attempts", json!(0)),
+            ("/service", json!("Collie")),
+            ("/connections/main/token", json!("glpat-inline")),
+            ("/connections/main/concurrency", json!(-1)),
+        ] {
+            let mut file = complete();
+            *file.pointer_mut(place).unwrap() = value;
+            assert_eq!(Configuration::parse(&file.to_string()).unwrap_err().len(), 1, "{place}");
+        }
+    }
+}
