@@ -19,8 +19,8 @@ pub struct Environment {
     pub wake_queue_url: String,
     /// `COLLIE_CONTENT_BUCKET`, `COLLIE_AUDIT_BUCKET`.
     pub buckets: Buckets,
-    /// `COLLIE_CONFIG_FILE`: the configuration, in the package or a layer.
-    pub config_file: PathBuf,
+    /// `COLLIE_CONFIG_FILE`: the configuration.
+    pub config_file: ConfigFile,
     /// `COLLIE_SECRETS_PREFIX`: what stands before a secret's name in Secrets Manager.
     pub secrets_prefix: String,
     /// `COLLIE_ISSUER_DIR`: the directory of the local issuer's key, where its tokens count.
@@ -29,6 +29,20 @@ pub struct Environment {
     pub takes_hooks: bool,
     /// `COLLIE_LOG`: what is logged.
     pub log: String,
+}
+
+/// Where the configuration is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigFile {
+    /// In the package or a layer: read at the start.
+    File(PathBuf),
+    /// On S3, as `s3://bucket/key`: looked at again while the function runs.
+    S3 {
+        /// The bucket.
+        bucket: String,
+        /// The key.
+        key: String,
+    },
 }
 
 /// Every problem with the environment.
@@ -57,7 +71,7 @@ impl Environment {
             table: variables.required("COLLIE_TABLE"),
             wake_queue_url: variables.required("COLLIE_WAKE_QUEUE_URL"),
             buckets: Buckets { content: variables.required("COLLIE_CONTENT_BUCKET"), audit: variables.required("COLLIE_AUDIT_BUCKET") },
-            config_file: variables.required("COLLIE_CONFIG_FILE").into(),
+            config_file: config_file(&mut variables),
             secrets_prefix: variables.optional("COLLIE_SECRETS_PREFIX").unwrap_or_else(|| SECRETS_PREFIX.to_owned()),
             issuer_dir: variables.optional("COLLIE_ISSUER_DIR").map(PathBuf::from),
             takes_hooks: variables.flag("COLLIE_TAKES_HOOKS"),
@@ -80,6 +94,16 @@ fn access<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> Access
         secrets_manager: variables.endpoint("SECRETS_MANAGER"),
     };
     Access { region: variables.required("AWS_REGION"), keys, endpoints }
+}
+
+fn config_file<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> ConfigFile {
+    let written = variables.required("COLLIE_CONFIG_FILE");
+    let Some(object) = written.strip_prefix("s3://") else { return ConfigFile::File(written.into()) };
+    let (bucket, key) = object.split_once('/').unwrap_or((object, ""));
+    if bucket.is_empty() || key.is_empty() {
+        variables.problems.push("COLLIE_CONFIG_FILE is neither a path nor s3://bucket/key".to_owned());
+    }
+    ConfigFile::S3 { bucket: bucket.to_owned(), key: key.to_owned() }
 }
 
 /// Variables being read, and what is wrong with them.
@@ -163,6 +187,21 @@ mod tests {
             "COLLIE_TAKES_HOOKS is neither \"true\" nor \"false\"",
         ];
         assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn a_configuration_is_a_file_or_an_object() {
+        let of = |written| {
+            let mut variables = complete();
+            variables.insert("COLLIE_CONFIG_FILE", written);
+            parse(&variables).map(|environment| environment.config_file)
+        };
+        assert_eq!(of("/opt/collie.yaml"), Ok(ConfigFile::File("/opt/collie.yaml".into())));
+        let object = ConfigFile::S3 { bucket: "config".into(), key: "collie/prod.yaml".into() };
+        assert_eq!(of("s3://config/collie/prod.yaml"), Ok(object));
+        for wrong in ["s3://", "s3://config", "s3://config/", "s3:///key"] {
+            assert_eq!(of(wrong).unwrap_err().0, ["COLLIE_CONFIG_FILE is neither a path nor s3://bucket/key"], "{wrong}");
+        }
     }
 
     #[test]
