@@ -199,7 +199,7 @@ mod tests {
     fn schema_and_parser_know_the_same_keys_everywhere() {
         let mut found = vec![];
         mappings(&schema(), "", &mut found);
-        assert_eq!(found.len(), 8);
+        assert_eq!(found.len(), 9);
         for (place, keys) in found {
             assert_eq!(known_at(&place), keys, "{place}");
         }

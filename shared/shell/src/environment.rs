@@ -4,9 +4,13 @@ use crate::logs;
 use collie_aws::{Access, Buckets, Endpoints, Keys};
 use secrecy::SecretString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where secrets lie in Secrets Manager, unless said otherwise.
 const SECRETS_PREFIX: &str = "collie/";
+
+/// Seconds between looks at the configuration, unless said otherwise.
+const LOOK_SECONDS: u64 = 60;
 
 /// What a function is told by its environment.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ pub struct Environment {
     pub buckets: Buckets,
     /// `COLLIE_CONFIG_FILE`: the configuration.
     pub config_file: ConfigFile,
+    /// `COLLIE_CONFIG_LOOK_SECONDS`: how often a configuration on S3 is looked at again.
+    pub config_look_every: Duration,
     /// `COLLIE_SECRETS_PREFIX`: what stands before a secret's name in Secrets Manager.
     pub secrets_prefix: String,
     /// `COLLIE_ISSUER_DIR`: the directory of the local issuer's key, where its tokens count.
@@ -72,6 +78,7 @@ impl Environment {
             wake_queue_url: variables.required("COLLIE_WAKE_QUEUE_URL"),
             buckets: Buckets { content: variables.required("COLLIE_CONTENT_BUCKET"), audit: variables.required("COLLIE_AUDIT_BUCKET") },
             config_file: config_file(&mut variables),
+            config_look_every: Duration::from_secs(variables.number("COLLIE_CONFIG_LOOK_SECONDS", LOOK_SECONDS)),
             secrets_prefix: variables.optional("COLLIE_SECRETS_PREFIX").unwrap_or_else(|| SECRETS_PREFIX.to_owned()),
             issuer_dir: variables.optional("COLLIE_ISSUER_DIR").map(PathBuf::from),
             takes_hooks: variables.flag("COLLIE_TAKES_HOOKS"),
@@ -125,6 +132,14 @@ impl<L: Fn(&str) -> Option<String>> Variables<L> {
         })
     }
 
+    fn number(&mut self, name: &str, usual: u64) -> u64 {
+        let Some(written) = self.optional(name) else { return usual };
+        written.parse().unwrap_or_else(|_| {
+            self.problems.push(format!("{name} is no number"));
+            usual
+        })
+    }
+
     fn flag(&mut self, name: &str) -> bool {
         match self.optional(name).as_deref() {
             None | Some("false") => false,
@@ -174,7 +189,12 @@ mod tests {
 
     #[test]
     fn every_problem_is_reported() {
-        let variables = BTreeMap::from([("AWS_REGION", "eu-central-1"), ("COLLIE_TABLE", ""), ("COLLIE_TAKES_HOOKS", "maybe")]);
+        let variables = BTreeMap::from([
+            ("AWS_REGION", "eu-central-1"),
+            ("COLLIE_TABLE", ""),
+            ("COLLIE_TAKES_HOOKS", "maybe"),
+            ("COLLIE_CONFIG_LOOK_SECONDS", "1m"),
+        ]);
         let EnvironmentError(problems) = parse(&variables).unwrap_err();
         let expected = [
             "AWS_ACCESS_KEY_ID is not set",
@@ -184,6 +204,7 @@ mod tests {
             "COLLIE_CONTENT_BUCKET is not set",
             "COLLIE_AUDIT_BUCKET is not set",
             "COLLIE_CONFIG_FILE is not set",
+            "COLLIE_CONFIG_LOOK_SECONDS is no number",
             "COLLIE_TAKES_HOOKS is neither \"true\" nor \"false\"",
         ];
         assert_eq!(problems, expected);

@@ -20,11 +20,8 @@ use collie_system::SystemClock;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// How often an instance looks for another version.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The code of a version that cannot be used.
 const REFUSED: &str = "configuration_refused";
 
@@ -59,7 +56,7 @@ impl<T: Send + Sync> Live<T> {
         let (configuration, seen) = first(&environment.config_file, &clients).await?;
         let shell = Shell::new(environment.clone(), configuration, Arc::clone(&clients));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let state = State { current: Arc::new(build(shell).await?), seen, look_at: clock.now().after(LOOK_EVERY) };
+        let state = State { current: Arc::new(build(shell).await?), seen, look_at: clock.now().after(environment.config_look_every) };
         Ok(Self { environment, clients, clock, build, state: Mutex::new(state) })
     }
 
@@ -69,7 +66,7 @@ impl<T: Send + Sync> Live<T> {
         if let ConfigFile::S3 { bucket, key } = &self.environment.config_file
             && state.look_at <= self.clock.now()
         {
-            state.look_at = self.clock.now().after(LOOK_EVERY);
+            state.look_at = self.clock.now().after(self.environment.config_look_every);
             let document = S3Document::new(Arc::clone(&self.clients), bucket.clone(), key.clone());
             self.look(&document, &mut state).await;
         }
