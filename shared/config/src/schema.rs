@@ -92,6 +92,7 @@ fn retry_rule() -> Value {
 fn limits() -> Value {
     mapping(json!({
         "max_attempts": {"type": "integer", "minimum": 1, "default": 5, "description": "failures in a row after which an item fails"},
+        "requests_per_minute": {"type": "integer", "minimum": 1, "description": "changes that one caller may ask for"},
     }))
 }
 
@@ -154,7 +155,7 @@ mod tests {
                 },
                 "ci_retry": [{"name": "gone", "match": {"stage": "test"}, "delays": ["0s", "3m"]}],
             }],
-            "limits": {"max_attempts": 5},
+            "limits": {"max_attempts": 5, "requests_per_minute": 60},
         })
     }
 

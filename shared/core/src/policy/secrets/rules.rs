@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(at(|place| matches!(place, Place::Begins { .. })), 188);
         assert_eq!(at(|place| matches!(place, Place::BeginsOpen)), 14);
         let around: Vec<_> = read.rules.iter().filter(|r| matches!(r.place(), Some(Place::Around { .. }))).map(|r| r.id.as_str()).collect();
-        assert_eq!(around.len(), 16, "{around:?}");
+        assert_eq!(around.len(), 15, "{around:?}");
         let anywhere: Vec<_> = read.rules.iter().filter(|r| r.place() == Some(Place::Anywhere)).map(|r| r.id.as_str()).collect();
         assert_eq!(anywhere, ["airtable-personnal-access-token", "facebook-access-token", "pkcs12-file"]);
     }
