@@ -174,7 +174,10 @@ mod tests {
         let around: Vec<_> = read.rules.iter().filter(|r| matches!(r.place(), Some(Place::Around { .. }))).map(|r| r.id.as_str()).collect();
         assert_eq!(around.len(), 15, "{around:?}");
         let anywhere: Vec<_> = read.rules.iter().filter(|r| r.place() == Some(Place::Anywhere)).map(|r| r.id.as_str()).collect();
-        assert_eq!(anywhere, ["airtable-personnal-access-token", "facebook-access-token", "pkcs12-file"]);
+        assert_eq!(
+            anywhere,
+            ["airtable-personnal-access-token", "facebook-access-token", "lob-api-key", "pkcs12-file", "slack-config-access-token"]
+        );
     }
 
     #[test]
