@@ -3,19 +3,17 @@
 mod forge;
 mod handler;
 
-use collie_shell::{Shell, StartError, batch};
+use collie_shell::{Live, Shell, StartError, batch};
 use handler::Execute;
 use std::sync::Arc;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let (shell, execute) = start().await.map_err(StartError::logged)?;
-    batch::serve(execute, shell.clock).await
+    let live = Live::start(|shell| Box::pin(make(shell))).await.map_err(StartError::logged)?;
+    batch::serve(live).await
 }
 
-async fn start() -> Result<(Shell, Execute), StartError> {
-    let shell = Shell::start()?;
+async fn make(shell: Shell) -> Result<Execute, StartError> {
     let gitlab = forge::connect(&shell).await?;
-    let engine = shell.engine(Arc::new(gitlab))?;
-    Ok((shell, Execute { engine }))
+    Ok(Execute { engine: shell.engine(Arc::new(gitlab))? })
 }

@@ -4,20 +4,18 @@ mod delivery;
 mod handler;
 mod hosts;
 
-use collie_shell::{Forgeless, Shell, StartError, batch};
+use collie_shell::{Forgeless, Live, Shell, StartError, batch};
 use handler::Ingest;
 use hosts::Hosts;
 use std::sync::Arc;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let (shell, ingest) = start().map_err(StartError::logged)?;
-    batch::serve(ingest, shell.clock).await
+    let live = Live::start(|shell| Box::pin(async move { make(&shell) })).await.map_err(StartError::logged)?;
+    batch::serve(live).await
 }
 
-fn start() -> Result<(Shell, Ingest), StartError> {
-    let shell = Shell::start()?;
+fn make(shell: &Shell) -> Result<Ingest, StartError> {
     let engine = shell.engine(Arc::new(Forgeless))?;
-    let ingest = Ingest { engine, hosts: Hosts::of(&shell.configuration), clock: Arc::clone(&shell.clock) };
-    Ok((shell, ingest))
+    Ok(Ingest { engine, hosts: Hosts::of(&shell.configuration), clock: Arc::clone(&shell.clock) })
 }

@@ -6,7 +6,7 @@ mod door;
 mod handler;
 
 use collie_api::ApiState;
-use collie_shell::{Forgeless, Shell, StartError};
+use collie_shell::{Forgeless, Live, Shell, StartError};
 use collie_system::RandomIds;
 use handler::Api;
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -15,16 +15,15 @@ use std::sync::Arc;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let api = start().await.map_err(StartError::logged)?;
+    let live = Arc::new(Live::start(|shell| Box::pin(make(shell))).await.map_err(StartError::logged)?);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Value>| {
-        let api = api.clone();
-        async move { api.answer(event).await }
+        let live = Arc::clone(&live);
+        async move { live.current().await.answer(event).await }
     }))
     .await
 }
 
-async fn start() -> Result<Api, StartError> {
-    let mut shell = Shell::start()?;
+async fn make(mut shell: Shell) -> Result<Api, StartError> {
     let access = std::mem::take(&mut shell.configuration.access);
     let oauth_proxy = access.oauth_proxy;
     let engine = shell.engine(Arc::new(Forgeless))?;

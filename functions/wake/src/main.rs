@@ -2,7 +2,7 @@
 
 mod handler;
 
-use collie_shell::{Forgeless, Shell, StartError};
+use collie_shell::{Forgeless, Live, Shell, StartError};
 use handler::Wake;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let wake = Arc::new(start().map_err(StartError::logged)?);
+    let live = Arc::new(Live::start(|shell| Box::pin(async move { make(&shell) })).await.map_err(StartError::logged)?);
     lambda_runtime::run(service_fn(move |_: LambdaEvent<Value>| {
-        let wake = Arc::clone(&wake);
-        async move { wake.tick().await.map_err(lambda_runtime::Error::from) }
+        let live = Arc::clone(&live);
+        async move { live.current().await.tick().await.map_err(lambda_runtime::Error::from) }
     }))
     .await
 }
 
-fn start() -> Result<Wake, StartError> {
-    let shell = Shell::start()?;
+fn make(shell: &Shell) -> Result<Wake, StartError> {
     Ok(Wake { engine: shell.engine(Arc::new(Forgeless))?, queue: shell.wakes() })
 }

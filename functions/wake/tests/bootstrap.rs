@@ -33,3 +33,55 @@ async fn due_items_are_rung_for_as_far_as_the_queue_has_room() {
     due.sort();
     assert_eq!(world.aws.take_rung(), due);
 }
+
+const OBJECT: &str = "/config-bucket/collie/prod.yaml";
+const FROM_S3: [(&str, &str); 2] = [("COLLIE_CONFIG_FILE", "s3://config-bucket/collie/prod.yaml"), ("COLLIE_CONFIG_LOOK_SECONDS", "0")];
+
+/// The lines of a log that hold a text.
+fn lines<'l>(log: &'l str, text: &str) -> Vec<&'l str> {
+    log.lines().filter(|line| line.contains(text)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_on_s3_is_followed_and_a_bad_version_never_taken() {
+    let world = World::start().await;
+    let tick = || world.runtime.invoke(sample("wake.json"), TIMEOUT);
+    let none = Answer::Response(json!({"woken": 0}));
+    world.aws.put_version(OBJECT, &world.configuration());
+    let function = world.function_with(WAKE, &FROM_S3);
+    assert_eq!(tick().await, none);
+
+    world.aws.put_version(OBJECT, "projects: [{path: app, colour: red}]");
+    assert_eq!((tick().await, tick().await), (none.clone(), none.clone()));
+    let log = function.log();
+    let refused = lines(&log, "configuration_refused");
+    assert!(refused.len() == 1 && refused[0].contains("ERROR"), "{log}");
+    assert!(refused[0].contains("projects[0].path: a path is written as") && refused[0].contains("projects[0].colour"), "{log}");
+    assert!(lines(&log, "the configuration has changed").is_empty(), "{log}");
+
+    world.aws.put_version(OBJECT, &format!("{}limits: {{max_attempts: 3}}\n", world.configuration()));
+    assert_eq!(tick().await, none);
+    assert_eq!(lines(&function.log(), "the configuration has changed").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_starts_takes_the_newest_version_that_can_be_used() {
+    let world = World::start().await;
+    for text in [&world.configuration(), "projects: 1", "colour: red"] {
+        world.aws.put_version(OBJECT, text);
+    }
+    let function = world.function_with(WAKE, &FROM_S3);
+    assert_eq!(world.runtime.invoke(sample("wake.json"), TIMEOUT).await, Answer::Response(json!({"woken": 0})));
+    let log = function.log();
+    assert_eq!((lines(&log, "configuration_refused").len(), lines(&log, "an earlier version").len()), (1, 1), "{log}");
+    assert!(lines(&log, "configuration_refused")[0].contains("colour: is no key"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_version_that_can_be_used_nothing_starts() {
+    let world = World::start().await;
+    world.aws.put_version(OBJECT, "colour: red");
+    let mut function = world.function_with(WAKE, &FROM_S3);
+    assert!(!function.ended().await.success());
+    assert!(function.log().contains("the function cannot start") && function.log().contains("colour: is no key"), "{}", function.log());
+}

@@ -30,6 +30,8 @@ const PAGES: &[(&str, &str)] = &pages![
     "ci_must_pass"
     "ci_still_running"
     "commits_status"
+    "configuration_refused"
+    "configuration_unreadable"
     "conflict"
     "contended"
     "control_char"

@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod client;
+mod config_command;
 mod demo;
 mod error;
 mod output;
+mod policy_test;
 mod secrets;
 mod serve;
 mod serve_args;
@@ -13,8 +15,10 @@ mod token;
 use clap::{Parser, Subcommand};
 use client::commands;
 use client::render;
+use config_command::ConfigArgs;
 use demo::DemoArgs;
 use error::Error;
+use policy_test::PolicyArgs;
 use serve_args::ServeArgs;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -41,6 +45,10 @@ enum Command {
     Token(TokenArgs),
     /// Merge one change against a simulated GitLab, and show how.
     Demo(DemoArgs),
+    /// Look at a configuration file before it is deployed.
+    Config(ConfigArgs),
+    /// Try the rules of a project's policy.
+    Policy(PolicyArgs),
     #[command(flatten)]
     Client(commands::Command),
 }
@@ -77,6 +85,8 @@ async fn run(cli: Cli) -> Result<(), Error> {
         Command::Serve(args) => serve_args::run(*args).await,
         Command::Token(args) => token::run(&args),
         Command::Demo(args) => demo::run(args).await,
+        Command::Config(args) => config_command::run(args).await,
+        Command::Policy(args) => policy_test::run(&args),
         Command::Client(command) => commands::run(command).await,
     }
 }

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod access;
+mod schema;
 mod secret;
 mod section;
 mod settings;
 
 pub use access::{AccessConfig, ClusterConfig};
+pub use schema::schema;
 pub use secret::SecretName;
 pub use settings::host_of;
 

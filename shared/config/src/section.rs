@@ -27,6 +27,8 @@ impl Problems {
 pub(crate) struct Section {
     place: String,
     entries: Map<String, Value>,
+    /// The keys that were asked for.
+    known: Vec<String>,
 }
 
 impl Section {
@@ -41,7 +43,7 @@ impl Section {
                 Map::new()
             }
         };
-        Self { place, entries }
+        Self { place, entries, known: Vec::new() }
     }
 
     /// Where it is.
@@ -56,6 +58,7 @@ impl Section {
 
     /// Takes a key as it is.
     pub(crate) fn raw(&mut self, key: &str) -> Option<Value> {
+        self.known.push(key.to_owned());
         self.entries.remove(key)
     }
 
@@ -87,8 +90,13 @@ impl Section {
     /// Notes what is left: keys of things to come, and keys nobody knows.
     pub(crate) fn finish(self, not_yet: &[&str], problems: &mut Problems) {
         for key in self.entries.keys() {
-            let problem = if not_yet.contains(&key.as_str()) { "is not supported yet" } else { "is no key of the configuration" };
+            let problem = if not_yet.contains(&key.as_str()) { "is not supported yet".to_owned() } else { self.unknown() };
             problems.note(&self.at(key), problem);
         }
+    }
+
+    fn unknown(&self) -> String {
+        let known: Vec<_> = self.known.iter().map(|key| format!("`{key}`")).collect();
+        format!("is no key of the configuration, expected one of {}", known.join(", "))
     }
 }

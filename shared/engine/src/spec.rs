@@ -7,7 +7,7 @@ use collie_core::error::Failure;
 use collie_core::files::{ActionRecord, FileAction, sha256_hex};
 use collie_core::id::{ItemId, Sha};
 use collie_core::item::{Content, Item};
-use collie_core::policy::{FileActions, Inspected, Policy, Subject, can_be_included, local_includes};
+use collie_core::policy::{FileActions, Inspected, Policy, Subject, Violation, can_be_included, local_includes};
 
 /// Where GitLab looks for a project's CI definition unless its settings say otherwise.
 const CI_DEFINITION: &str = ".gitlab-ci.yml";
@@ -17,6 +17,18 @@ const MAX_INCLUDES: usize = 150;
 /// Where the bytes of an item's file lie: under the item's own prefix, by their digest.
 pub(crate) fn blob_key(id: &ItemId, sha256: &str) -> String {
     format!("content/{id}/{sha256}")
+}
+
+/// Findings that the error of an item names; all of them are in the answer to a submission.
+const MOST_NAMED: usize = 3;
+
+/// Content that passed when it was submitted, and does not any more: every finding, as far as they fit.
+fn refused(item: &Item, version: &str, violations: &[Violation]) -> Failure {
+    let since = if item.policy_version == version { "" } else { ", which has changed since the submission" };
+    let named: Vec<_> = violations.iter().take(MOST_NAMED).map(|v| format!("{}: {}", v.path, v.message)).collect();
+    let rest = violations.len().saturating_sub(MOST_NAMED);
+    let more = if rest == 0 { String::new() } else { format!("; and {rest} more") };
+    Failure::rejected("policy", format!("the content no longer passes the policy{since}: {}{more}", named.join("; ")))
 }
 
 impl Engine {
@@ -76,10 +88,7 @@ impl Engine {
             commit_message: Some(&content.commit_message),
         };
         let policy = self.policy_at(project, content, onto).await?;
-        let inspected = policy.inspect(&subject).map_err(|violations| {
-            let first = violations.first().map_or_else(String::new, |v| format!("{}: {}", v.path, v.message));
-            Failure::rejected("policy", format!("the content no longer passes the policy: {first}"))
-        })?;
+        let inspected = policy.inspect(&subject).map_err(|violations| refused(item, policy.version(), &violations))?;
         if *inspected.content_hash() != item.content_hash {
             return Err(Failure::bug("the stored files are not the ones that were submitted"));
         }

@@ -4,9 +4,13 @@ use crate::logs;
 use collie_aws::{Access, Buckets, Endpoints, Keys};
 use secrecy::SecretString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where secrets lie in Secrets Manager, unless said otherwise.
 const SECRETS_PREFIX: &str = "collie/";
+
+/// Seconds between looks at the configuration, unless said otherwise.
+const LOOK_SECONDS: u64 = 60;
 
 /// What a function is told by its environment.
 #[derive(Debug, Clone)]
@@ -19,8 +23,10 @@ pub struct Environment {
     pub wake_queue_url: String,
     /// `COLLIE_CONTENT_BUCKET`, `COLLIE_AUDIT_BUCKET`.
     pub buckets: Buckets,
-    /// `COLLIE_CONFIG_FILE`: the configuration, in the package or a layer.
-    pub config_file: PathBuf,
+    /// `COLLIE_CONFIG_FILE`: the configuration.
+    pub config_file: ConfigFile,
+    /// `COLLIE_CONFIG_LOOK_SECONDS`: how often a configuration on S3 is looked at again.
+    pub config_look_every: Duration,
     /// `COLLIE_SECRETS_PREFIX`: what stands before a secret's name in Secrets Manager.
     pub secrets_prefix: String,
     /// `COLLIE_ISSUER_DIR`: the directory of the local issuer's key, where its tokens count.
@@ -29,6 +35,20 @@ pub struct Environment {
     pub takes_hooks: bool,
     /// `COLLIE_LOG`: what is logged.
     pub log: String,
+}
+
+/// Where the configuration is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigFile {
+    /// In the package or a layer: read at the start.
+    File(PathBuf),
+    /// On S3, as `s3://bucket/key`: looked at again while the function runs.
+    S3 {
+        /// The bucket.
+        bucket: String,
+        /// The key.
+        key: String,
+    },
 }
 
 /// Every problem with the environment.
@@ -57,7 +77,8 @@ impl Environment {
             table: variables.required("COLLIE_TABLE"),
             wake_queue_url: variables.required("COLLIE_WAKE_QUEUE_URL"),
             buckets: Buckets { content: variables.required("COLLIE_CONTENT_BUCKET"), audit: variables.required("COLLIE_AUDIT_BUCKET") },
-            config_file: variables.required("COLLIE_CONFIG_FILE").into(),
+            config_file: config_file(&mut variables),
+            config_look_every: Duration::from_secs(variables.number("COLLIE_CONFIG_LOOK_SECONDS", LOOK_SECONDS)),
             secrets_prefix: variables.optional("COLLIE_SECRETS_PREFIX").unwrap_or_else(|| SECRETS_PREFIX.to_owned()),
             issuer_dir: variables.optional("COLLIE_ISSUER_DIR").map(PathBuf::from),
             takes_hooks: variables.flag("COLLIE_TAKES_HOOKS"),
@@ -82,6 +103,16 @@ fn access<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> Access
     Access { region: variables.required("AWS_REGION"), keys, endpoints }
 }
 
+fn config_file<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> ConfigFile {
+    let written = variables.required("COLLIE_CONFIG_FILE");
+    let Some(object) = written.strip_prefix("s3://") else { return ConfigFile::File(written.into()) };
+    let (bucket, key) = object.split_once('/').unwrap_or((object, ""));
+    if bucket.is_empty() || key.is_empty() {
+        variables.problems.push("COLLIE_CONFIG_FILE is neither a path nor s3://bucket/key".to_owned());
+    }
+    ConfigFile::S3 { bucket: bucket.to_owned(), key: key.to_owned() }
+}
+
 /// Variables being read, and what is wrong with them.
 struct Variables<L> {
     lookup: L,
@@ -98,6 +129,14 @@ impl<L: Fn(&str) -> Option<String>> Variables<L> {
         self.optional(name).unwrap_or_else(|| {
             self.problems.push(format!("{name} is not set"));
             String::new()
+        })
+    }
+
+    fn number(&mut self, name: &str, usual: u64) -> u64 {
+        let Some(written) = self.optional(name) else { return usual };
+        written.parse().unwrap_or_else(|_| {
+            self.problems.push(format!("{name} is no number"));
+            usual
         })
     }
 
@@ -150,7 +189,12 @@ mod tests {
 
     #[test]
     fn every_problem_is_reported() {
-        let variables = BTreeMap::from([("AWS_REGION", "eu-central-1"), ("COLLIE_TABLE", ""), ("COLLIE_TAKES_HOOKS", "maybe")]);
+        let variables = BTreeMap::from([
+            ("AWS_REGION", "eu-central-1"),
+            ("COLLIE_TABLE", ""),
+            ("COLLIE_TAKES_HOOKS", "maybe"),
+            ("COLLIE_CONFIG_LOOK_SECONDS", "1m"),
+        ]);
         let EnvironmentError(problems) = parse(&variables).unwrap_err();
         let expected = [
             "AWS_ACCESS_KEY_ID is not set",
@@ -160,9 +204,25 @@ mod tests {
             "COLLIE_CONTENT_BUCKET is not set",
             "COLLIE_AUDIT_BUCKET is not set",
             "COLLIE_CONFIG_FILE is not set",
+            "COLLIE_CONFIG_LOOK_SECONDS is no number",
             "COLLIE_TAKES_HOOKS is neither \"true\" nor \"false\"",
         ];
         assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn a_configuration_is_a_file_or_an_object() {
+        let of = |written| {
+            let mut variables = complete();
+            variables.insert("COLLIE_CONFIG_FILE", written);
+            parse(&variables).map(|environment| environment.config_file)
+        };
+        assert_eq!(of("/opt/collie.yaml"), Ok(ConfigFile::File("/opt/collie.yaml".into())));
+        let object = ConfigFile::S3 { bucket: "config".into(), key: "collie/prod.yaml".into() };
+        assert_eq!(of("s3://config/collie/prod.yaml"), Ok(object));
+        for wrong in ["s3://", "s3://config", "s3://config/", "s3:///key"] {
+            assert_eq!(of(wrong).unwrap_err().0, ["COLLIE_CONFIG_FILE is neither a path nor s3://bucket/key"], "{wrong}");
+        }
     }
 
     #[test]

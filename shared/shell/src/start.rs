@@ -1,4 +1,4 @@
-//! The start of a function: environment, logs, configuration, clients. Nothing is asked of AWS or GitLab here.
+//! What a function has once it has started: environment, configuration, clients. Nothing is asked of AWS or GitLab here.
 
 use crate::environment::Environment;
 use crate::logs;
@@ -39,11 +39,12 @@ impl StartError {
 }
 
 /// What every function has.
+#[derive(Clone)]
 pub struct Shell {
     /// What the environment says.
     pub environment: Environment,
     /// What the configuration says.
-    pub configuration: Configuration,
+    pub configuration: Arc<Configuration>,
     /// Clients of AWS.
     pub clients: Arc<Clients>,
     /// Time.
@@ -51,16 +52,9 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Starts logging and reads everything that a function is told.
-    ///
-    /// # Errors
-    /// Every problem with the environment, or with the configuration.
-    pub fn start() -> Result<Self, StartError> {
-        let environment = Environment::read().map_err(|error| StartError::new("environment", error.0))?;
-        logs::start(&environment.log);
-        let configuration = configuration(&environment)?;
-        let clients = Arc::new(Clients::new(environment.access.clone()));
-        Ok(Self { environment, configuration, clients, clock: Arc::new(SystemClock) })
+    /// What a function has with this configuration. Nothing is connected yet.
+    pub(crate) fn new(environment: Environment, configuration: Configuration, clients: Arc<Clients>) -> Self {
+        Self { environment, configuration: Arc::new(configuration), clients, clock: Arc::new(SystemClock) }
     }
 
     /// The use cases over DynamoDB, SQS, S3 and this forge.
@@ -115,11 +109,4 @@ impl Shell {
     pub fn secrets(&self) -> SecretStore {
         SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone())
     }
-}
-
-fn configuration(environment: &Environment) -> Result<Configuration, StartError> {
-    let file = &environment.config_file;
-    let unreadable = |error: std::io::Error| StartError::new("configuration", vec![format!("{}: {error}", file.display())]);
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
-    Configuration::parse(&text).map_err(|problems| StartError::new("configuration", problems))
 }

@@ -35,6 +35,8 @@ struct Held {
     sent: Vec<Sent>,
     waiting: usize,
     objects: BTreeMap<String, Object>,
+    /// Documents that keep their versions, by `/bucket/key`, oldest first.
+    documents: BTreeMap<String, Vec<String>>,
     secrets: BTreeMap<String, String>,
 }
 
@@ -74,6 +76,11 @@ impl Aws {
         self.held.lock().unwrap().waiting = waiting;
     }
 
+    /// Puts another version of a document, at `/bucket/key`, as an operator does.
+    pub fn put_version(&self, path: &str, text: &str) {
+        self.held.lock().unwrap().documents.entry(path.to_owned()).or_default().push(text.to_owned());
+    }
+
     /// All objects, by `/bucket/key`.
     pub fn objects(&self) -> BTreeMap<String, Object> {
         self.held.lock().unwrap().objects.clone()
@@ -85,7 +92,7 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
     match header(&headers, "x-amz-target").rsplit_once('.') {
         Some((_, operation)) => held.call(operation, &serde_json::from_slice(&body).expect("JSON")),
         None if method == Method::PUT => held.put(uri.path(), &headers, &body),
-        None if method == Method::GET => held.get(uri.path()),
+        None if method == Method::GET => held.version(&uri, &headers).unwrap_or_else(|| held.get(uri.path())),
         None => StatusCode::NOT_IMPLEMENTED.into_response(),
     }
 }
@@ -122,6 +129,30 @@ impl Held {
         let object = Object { bytes: body.to_vec(), content_type, content_encoding };
         self.objects.insert(path.to_owned(), object);
         StatusCode::OK.into_response()
+    }
+
+    /// A version of a document, or the list of them.
+    fn version(&self, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+        let query: Vec<_> = uri.query().unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
+        if query.iter().any(|(key, _)| *key == "versions") {
+            return Some(self.versions(uri.path()));
+        }
+        let versions = self.documents.get(uri.path())?;
+        let asked = query.iter().find(|(key, _)| *key == "versionId").and_then(|(_, id)| id.strip_prefix('v')?.parse().ok());
+        let number: usize = asked.unwrap_or(versions.len());
+        let etag = format!("\"etag-{number}\"");
+        if header(headers, "if-none-match") == etag {
+            return Some(StatusCode::NOT_MODIFIED.into_response());
+        }
+        Some(([(header::ETAG, etag)], versions.get(number - 1)?.clone()).into_response())
+    }
+
+    fn versions(&self, bucket: &str) -> Response {
+        let root = format!("{}/", bucket.trim_end_matches('/'));
+        let documents = self.documents.iter().filter_map(|(path, versions)| Some((path.strip_prefix(&root)?, versions.len())));
+        let entry = |key: &str, n: usize| format!("<Version><Key>{key}</Key><VersionId>v{n}</VersionId></Version>");
+        let listed: String = documents.flat_map(|(key, count)| (1..=count).rev().map(move |n| entry(key, n))).collect();
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListVersionsResult>{listed}</ListVersionsResult>").into_response()
     }
 
     fn get(&self, path: &str) -> Response {

@@ -111,6 +111,11 @@ impl World {
         self.gitlab.trim_start_matches("http://")
     }
 
+    /// A configuration that functions can use.
+    pub fn configuration(&self) -> String {
+        configuration(&self.gitlab)
+    }
+
     /// Where GitLab is.
     pub fn gitlab(&self) -> &str {
         &self.gitlab

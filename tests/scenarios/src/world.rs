@@ -56,6 +56,7 @@ struct Inner {
     ids: Arc<CountingIds>,
     hooks_lost: AtomicBool,
     ci_retry: Mutex<RetryRules>,
+    policy: Mutex<Policy>,
     by_train: AtomicBool,
     next_tick: AtomicU64,
     crashes: AtomicU64,
@@ -122,6 +123,7 @@ impl World {
             ids: Arc::default(),
             hooks_lost: AtomicBool::new(false),
             ci_retry: Mutex::default(),
+            policy: Mutex::default(),
             by_train: AtomicBool::new(false),
             crashes: AtomicU64::new(0),
         }))
@@ -183,6 +185,11 @@ impl World {
     /// From now on failed CI jobs are retried by these rules.
     pub fn retry_ci_jobs(&self, rules: RetryRules) {
         *self.0.ci_retry.lock().unwrap() = rules;
+    }
+
+    /// From now on the project has this policy, as after a change of the configuration file.
+    pub fn configure_policy(&self, policy: Policy) {
+        *self.0.policy.lock().unwrap() = policy;
     }
 
     /// From now on the project's merges go by train, and Collie is configured so.
@@ -252,7 +259,7 @@ impl World {
             path: DEMO_PROJECT_PATH.into(),
             at: ProjectRef { host: self.0.host.clone(), id: ProjectId(DEMO_PROJECT_ID) },
             rules: ProjectRules { merge, ..ProjectRules::default() },
-            policy: Policy::default(),
+            policy: self.0.policy.lock().unwrap().clone(),
             ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };
         Settings { projects: vec![project], handled_types: vec!["mr".into()], max_attempts: 5 }

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// Lines of a log that a message is looked for in, where a node does not say.
 pub const TAIL_LINES: usize = 300;
+/// The keys of a rule.
+const RULE_KEYS: [&str; 3] = ["name", "match", "delays"];
 /// Rules of one project.
 const MAX_RULES: usize = 50;
 /// Nodes of one rule.
@@ -167,8 +169,8 @@ impl Reader {
 
     fn rule(&mut self, at: &str, row: &Value) -> Option<RetryRule> {
         let fields = self.mapping(at, row)?;
-        for key in fields.keys().filter(|key| !matches!(key.as_str(), "name" | "match" | "delays")) {
-            self.note(&format!("{at}.{key}"), "is no key of a retry rule");
+        for key in fields.keys().filter(|key| !RULE_KEYS.contains(&key.as_str())) {
+            self.note(&format!("{at}.{key}"), "is no key of a retry rule, expected one of `name`, `match`, `delays`");
         }
         let name = self.name(&format!("{at}.name"), fields.get("name"));
         let delays = self.delays(&format!("{at}.delays"), fields.get("delays"));
@@ -386,7 +388,7 @@ mod tests {
             "[0].match.tail_lines: a number of lines, at least 1, is needed (rule \"a\")",
             "[0].match.message: /(?=x)y/ is no pattern: look-around, including look-ahead and look-behind, is not supported (rule \"a\")",
             "[0].match.stage: an empty pattern is in every text (rule \"a\")",
-            "[1].when: is no key of a retry rule",
+            "[1].when: is no key of a retry rule, expected one of `name`, `match`, `delays`",
             "[1].delays: a list of 1 to 10 delays such as [0s, 3m, 10m] is needed",
             "[1].match: is empty, and would match every job (rule \"a\")",
             "[2].name: a name of 1 to 40 letters, digits, '-', '_' or '.' is needed",

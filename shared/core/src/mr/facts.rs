@@ -122,6 +122,15 @@ pub struct Blocker {
     pub seen_at: Timestamp,
 }
 
+/// An inspection after the one of the submission, by a policy that is another by now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// The policy's version.
+    pub version: String,
+    /// The files.
+    pub content_hash: ContentHash,
+}
+
 /// How often a conflict with one target head has been answered by a rebuild.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rebuilds {
@@ -188,6 +197,9 @@ pub struct Facts {
     /// The commit that the merge made on the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge_commit: Option<Sha>,
+    /// The last inspection by another policy than that of the submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Passed>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -267,6 +279,19 @@ impl Facts {
     /// Decides the end without a change.
     pub fn set_emptied(&mut self, item: &Item) {
         self.emptied = Some(Emptied { content_hash: item.content_hash.clone(), target: item.target.clone() });
+    }
+
+    /// Whether the item's files passed the policy of this version, at the submission or since.
+    #[must_use]
+    pub fn has_passed(&self, item: &Item, version: &str) -> bool {
+        let again = |passed: &Passed| passed.version == version && passed.content_hash == item.content_hash;
+        item.policy_version == version || self.passed.as_ref().is_some_and(again)
+    }
+
+    /// Records that the item's files passed a policy.
+    pub fn note_passed(&mut self, item: &Item, version: &str) {
+        let passed = || Passed { version: version.to_owned(), content_hash: item.content_hash.clone() };
+        self.passed = (item.policy_version != version).then(passed);
     }
 
     /// The build with this number.

@@ -62,6 +62,16 @@ pub struct Forbidden {
     pub pattern: String,
 }
 
+/// Files in which what some rules take for secrets is known to be none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretsAllow {
+    /// The files, as path patterns.
+    pub paths: Vec<String>,
+    /// The rules, by the names that findings show.
+    pub rules: Vec<String>,
+}
+
 /// The policy section of one project's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -80,6 +90,8 @@ pub struct Config {
     pub binary: Rule,
     /// Whether what looks like a secret passes.
     pub secrets: Rule,
+    /// What is known to be no secret.
+    pub secrets_allow: Vec<SecretsAllow>,
     /// Whether reordering and invisible characters in files pass.
     pub hidden_characters: Rule,
     /// The project's own forbidden text.
@@ -98,6 +110,7 @@ impl Default for Config {
             max_file_bytes: None,
             binary: Rule::Allow,
             secrets: Rule::Refuse,
+            secrets_allow: vec![],
             hidden_characters: Rule::Refuse,
             forbidden_text: vec![],
             branches: BranchRules::default(),
@@ -111,6 +124,9 @@ pub enum ConfigError {
     /// A path pattern that could never match.
     #[error(transparent)]
     Pattern(#[from] patterns::Error),
+    /// A rule for secrets that there is none of.
+    #[error("secrets_allow: there is no rule {0:?} for secrets")]
+    SecretRule(String),
     /// A forbidden text that is no regular expression, or too large a one.
     #[error("forbidden_text {name:?}: {problem}")]
     Forbidden {

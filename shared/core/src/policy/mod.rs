@@ -23,6 +23,7 @@ mod inspected;
 mod path;
 mod patterns;
 mod protected;
+mod secrets;
 mod shape;
 mod text;
 mod violation;
@@ -32,7 +33,7 @@ mod tests;
 
 pub use branch::{BranchRules, MAX_BRANCH_BYTES};
 pub use codes::codes;
-pub use config::{ByteSize, Config, ConfigError, Forbidden, Rule};
+pub use config::{ByteSize, Config, ConfigError, Forbidden, Rule, SecretsAllow};
 pub use includes::{can_be_included, local_includes};
 pub use inspected::{FileActions, Inspected};
 pub use path::{Key, MAX_PATH_BYTES, MAX_SEGMENT_BYTES, Reject, check_form, check_previous, parse_verb};
@@ -49,7 +50,7 @@ use shape::ActionRules;
 use text::Texts;
 
 /// Raised with every change of the rules in this module, so that stored verdicts of older rules are seen as old.
-const RULES_VERSION: u32 = 1;
+const RULES_VERSION: u32 = 2;
 
 /// What one submission asks for, as far as the policy looks at it.
 #[derive(Clone, Copy)]
@@ -86,15 +87,13 @@ impl Policy {
     /// Every pattern that cannot work, together.
     pub fn new(config: Config) -> Result<Self, Vec<ConfigError>> {
         let paths = PathRules::new(&config.protect, &config.allow);
-        let scanner = Scanner::new(config.secrets, &config.forbidden_text);
+        let scanner = Scanner::new(&config);
         let version = version_of(&config);
         match (paths, scanner) {
             (Ok(paths), Ok(scanner)) => Ok(Self { config, paths, scanner, version }),
             (paths, scanner) => {
                 let patterns = paths.err().into_iter().flatten().map(ConfigError::Pattern);
-                let forbidden = scanner.err().into_iter().flatten();
-                let named = forbidden.map(|(name, problem)| ConfigError::Forbidden { name, problem });
-                Err(patterns.chain(named).collect())
+                Err(patterns.chain(scanner.err().into_iter().flatten()).collect())
             }
         }
     }
@@ -161,8 +160,10 @@ impl Default for Policy {
     }
 }
 
-/// A configuration of plain values always has JSON; its digest tells two of them apart.
+/// A configuration of plain values always has JSON; its digest tells two of them apart. The rules for secrets are data, so that they
+/// are part of it.
 fn version_of(config: &Config) -> String {
-    let digest = sha256_hex(&serde_json::to_vec(config).unwrap_or_default());
+    let written = serde_json::to_string(config).unwrap_or_default();
+    let digest = sha256_hex((written + secrets::rules_digest()).as_bytes());
     format!("{RULES_VERSION}-{}", digest.get(..12).unwrap_or_default())
 }

@@ -251,7 +251,7 @@ fn has_encoded_separator(path: &str) -> bool {
 
 /// Only called where the path itself holds no backslash.
 fn gains_separator(path: &str) -> bool {
-    path.split('/').any(|segment| segment.nfkc().any(|c| c == '/' || c == '\\'))
+    !path.is_ascii() && path.split('/').any(|segment| segment.nfkc().any(|c| c == '/' || c == '\\'))
 }
 
 /// Dots that were not plain dots before; plain ones are left to the check for trailing dots.
@@ -282,6 +282,9 @@ fn is_dotgit(segment: &str) -> bool {
 /// Joiners dropped, NFKC, case fold; normalised again because folding can undo it. Lower, upper, lower is what full case
 /// folding does with the letters that have no single partner (ẞ and ß both become `ss`).
 fn fold(segment: &str) -> String {
+    if segment.is_ascii() {
+        return segment.to_ascii_lowercase();
+    }
     let visible = segment.chars().filter(|c| !is_ignorable(*c)).nfkc();
     let folded = visible.flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     folded.nfkc().filter(|c| !is_ignorable(*c)).collect()

@@ -33,7 +33,8 @@ impl ActionRules<'_> {
             out.extend(fields_of(index, action));
             if let Some(bytes) = &action.content {
                 let pointer = action_pointer(index, "content");
-                content::inspect(bytes, &pointer, self.config, self.scanner, out);
+                let file = content::File { bytes, path: &action.file_path, pointer: &pointer };
+                content::inspect(file, self.config, self.scanner, out);
             }
         }
     }

@@ -202,7 +202,7 @@ impl<'a, 'out> Field<'a, 'out> {
     }
 
     fn secrets(&mut self, scanner: &Scanner) {
-        for found in scanner.scan(self.text.as_bytes()) {
+        for found in scanner.scan(self.text.as_bytes(), None) {
             self.out.push(found.at(&self.pointer));
         }
     }

@@ -262,9 +262,10 @@ impl Work<'_, '_> {
         }
     }
 
-    async fn commit(&self, build: &Build, content: &Content, pending: &[usize], force: bool) -> Result<Result<Sha, Failure>, Stop> {
+    async fn commit(&mut self, build: &Build, content: &Content, pending: &[usize], force: bool) -> Result<Result<Sha, Failure>, Stop> {
         let project = self.run.project()?;
         let actions = self.run.engine().inspected(self.item(), content, project, &build.start_sha).await?;
+        self.facts.note_passed(self.run.item(), actions.policy_version());
         let message = Trailer::of(self.item(), build.number).append_to(&content.commit_message);
         self.run.before_write().await?;
         let commit =

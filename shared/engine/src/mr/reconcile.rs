@@ -179,7 +179,10 @@ impl Work<'_, '_> {
         self.log_new_word(&mr);
         let (gate, result) = self.gate(&mr).await?;
         match gate {
-            Gate::Open(ticket) => Box::pin(self.merge_by_rule(&mr, &ticket)).await,
+            Gate::Open(ticket) => {
+                Box::pin(self.inspect_again()).await?;
+                Box::pin(self.merge_by_rule(&mr, &ticket)).await
+            }
             Gate::Checking(blockers) => {
                 self.keep_blockers(blockers);
                 Ok(self.look_soon("GitLab is checking whether it can be merged"))
@@ -195,6 +198,19 @@ impl Work<'_, '_> {
                 Ok(Outcome::progress(format!("not ready: {summary}")).with(dims::reconcile(), self.in_half_an_hour()))
             }
         }
+    }
+
+    /// What is to be merged was pushed under a policy that may be another by now: then it has to pass that one as well.
+    async fn inspect_again(&mut self) -> Result<(), Stop> {
+        let version = self.run.project()?.policy.version().to_owned();
+        if self.facts.has_passed(self.item(), &version) {
+            return Ok(());
+        }
+        let (_, content) = self.content().await?;
+        let Some(start) = self.facts.current(self.item()).map(|build| build.start_sha.clone()) else { return Ok(()) };
+        self.run.engine().inspected(self.item(), &content, self.run.project()?, &start).await?;
+        self.facts.note_passed(self.run.item(), &version);
+        Ok(())
     }
 
     /// A pipeline of the merged result that ran for an earlier target says nothing about the target as it is: one new pipeline per

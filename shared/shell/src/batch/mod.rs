@@ -19,9 +19,9 @@ pub use report::Report;
 
 use crate::disposition::Disposition;
 use crate::invocation::Invocation;
+use crate::live::Live;
 use async_trait::async_trait;
 use collie_core::error::Failure;
-use collie_engine::ports::Clock;
 use lambda_runtime::{LambdaEvent, service_fn};
 use line::Lines;
 use running::Running;
@@ -61,12 +61,15 @@ pub struct Batch {
 ///
 /// # Errors
 /// Where the runtime fails.
-pub async fn serve<W: Work>(work: W, clock: Arc<dyn Clock>) -> Result<(), lambda_runtime::Error> {
-    let work = Arc::new(work);
+pub async fn serve<W: Work>(live: Live<W>) -> Result<(), lambda_runtime::Error> {
+    let live = Arc::new(live);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Batch>| {
-        let (work, invocation) = (Arc::clone(&work), Invocation::of(&event.context));
-        let time_left = invocation.time_left(clock.now());
-        async move { process(work, event.payload, invocation, time_left).await.map_err(lambda_runtime::Error::from) }
+        let (live, invocation) = (Arc::clone(&live), Invocation::of(&event.context));
+        async move {
+            let work = live.current().await;
+            let time_left = invocation.time_left(live.clock().now());
+            process(work, event.payload, invocation, time_left).await.map_err(lambda_runtime::Error::from)
+        }
     }))
     .await
 }
