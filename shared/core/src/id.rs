@@ -46,6 +46,8 @@ macro_rules! number_id {
     )*};
 }
 
+pub(crate) use text_id;
+
 text_id! {
     /// A work item: a UUIDv7, so that ids sort by creation.
     ItemId;

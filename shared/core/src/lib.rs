@@ -7,6 +7,7 @@ pub mod error;
 pub mod event;
 pub mod files;
 pub mod id;
+pub mod issue;
 pub mod item;
 pub mod mr;
 pub mod outcome;
