@@ -23,8 +23,8 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     .await
 }
 
-async fn make(mut shell: Shell) -> Result<Api, StartError> {
-    let access = std::mem::take(&mut shell.configuration.access);
+async fn make(shell: Shell) -> Result<Api, StartError> {
+    let access = shell.configuration.access.clone();
     let oauth_proxy = access.oauth_proxy;
     let engine = shell.engine(Arc::new(Forgeless))?;
     let (auth, hooks) = (auth::authenticator(&shell, access).await?, door::open(&shell).await?);

@@ -18,7 +18,7 @@ use url::{Host, Url};
 const LOCAL: &str = "local";
 
 /// What the file says of who may call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AccessConfig {
     /// The rules.
     pub rules: Vec<Rule>,
@@ -31,7 +31,7 @@ pub struct AccessConfig {
 }
 
 /// A cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// Where its API is.
     pub api: Url,
