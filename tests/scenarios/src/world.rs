@@ -3,6 +3,7 @@
 use crate::effects::{Effects, Process, When};
 use crate::mutant::{Mutant, Store};
 use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, SkewedClock, WakeQueue};
+use collie_core::access::{Grant, Grants, SubmitGrant};
 use collie_core::ci::RetryRules;
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::{ItemId, ProjectId};
@@ -277,10 +278,11 @@ impl World {
         }
     }
 
-    /// The caller of most stories.
+    /// The caller of most stories: of its own items, which it may also have overwrite what stands in their way.
     #[must_use]
     pub fn caller() -> Caller {
-        Caller::own_items("local|deps-bot")
+        let own = SubmitGrant { overwrite: true, ..SubmitGrant::own_items() };
+        Caller::new("local|deps-bot", Grants::new(vec![Grant::Submit(own)]))
     }
 
     /// Submits; a caller whose connection breaks submits the same again.

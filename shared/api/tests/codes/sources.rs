@@ -13,7 +13,8 @@ pub(crate) fn root() -> PathBuf {
 
 /// Every code, with a file that has it.
 pub(crate) fn codes() -> BTreeMap<String, String> {
-    let mut codes = BTreeMap::from([("internal".to_owned(), "Failure::bug".to_owned())]);
+    let elsewhere = [("internal", "Failure::bug"), ("configuration_refused", "a log line of the shell")];
+    let mut codes = BTreeMap::from(elsewhere.map(|(code, place)| (code.to_owned(), place.to_owned())));
     for file in ["shared", "functions"].iter().flat_map(|directory| files(&root().join(directory))) {
         let text = std::fs::read_to_string(&file).unwrap();
         let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap();

@@ -107,7 +107,7 @@ impl Scanner {
 
     /// Each kind at most once, in the order of the lists. `path` is that of the file, where the text is one.
     pub(super) fn scan(&self, bytes: &[u8], path: Option<&str>) -> Vec<Found> {
-        let secrets = if self.secrets == Rule::Refuse { secrets::find(bytes, path) } else { vec![] };
+        let secrets = if self.secrets == Rule::Refuse { secrets::find_all(bytes, path) } else { vec![] };
         let key = path.map(Key::of).filter(|_| !secrets.is_empty() && !self.allowed.is_empty());
         let known = |secret: &Secret| key.as_ref().is_some_and(|key| self.allowed.iter().any(|entry| entry.covers(secret, key)));
         let forbidden = self.forbidden.iter().filter(|(_, regex)| regex.is_match(bytes));

@@ -26,6 +26,12 @@ const MOST_LINES: usize = 10;
 /// The rule that goes by nothing but a name and variety; silent where another one speaks of the same line.
 const GENERIC: &str = "generic-api-key";
 
+/// The rule about private keys.
+const PRIVATE_KEY: &str = "private-key";
+
+/// With what a private key begins.
+static KEY_BEGINS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----").ok());
+
 /// None when the rules are broken, which then refuses everything; a test shows that they are not.
 static DETECTOR: LazyLock<Option<Detector>> = LazyLock::new(|| Detector::new(rules::SOURCE));
 
@@ -47,6 +53,29 @@ pub(super) fn rules_digest() -> &'static str {
 /// Whether there is a rule of that name.
 pub(super) fn is_rule(id: &str) -> bool {
     DETECTOR.as_ref().is_none_or(|detector| detector.rules.iter().any(|known| known.rule.id == id))
+}
+
+/// What [`find`] finds, and private keys that are cut short: gitleaks wants 64 characters and an end, but half a key is a leak too.
+pub(super) fn find_all(text: &[u8], path: Option<&str>) -> Vec<Secret> {
+    let mut found = find(text, path);
+    if found.iter().all(|secret| secret.rule != PRIVATE_KEY) {
+        let lines = cut_keys(text);
+        found.extend((!lines.is_empty()).then_some(Secret { rule: PRIVATE_KEY, lines }));
+    }
+    found
+}
+
+/// The lines on which a private key begins.
+fn cut_keys(text: &[u8]) -> Vec<usize> {
+    let (mut line, mut behind) = (1, 0);
+    let mut lines = Vec::new();
+    for key in KEY_BEGINS.iter().flat_map(|begins| begins.find_iter(text)).take(MOST_LINES) {
+        line += text[behind..key.start()].iter().filter(|byte| **byte == b'\n').count();
+        behind = key.start();
+        lines.push(line);
+    }
+    lines.dedup();
+    lines
 }
 
 /// Every kind of secret in a text, in the order of the rules; `path` is that of the file, where it is one.

@@ -42,6 +42,17 @@ fn well_known_tokens_are_found() {
 }
 
 #[test]
+fn a_private_key_that_is_cut_short_is_one() {
+    for kind in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY"] {
+        let text = format!("first\n-----BEGIN {kind}-----\nMIIE\n");
+        assert_eq!(find_all(text.as_bytes(), None), [Secret { rule: "private-key", lines: vec![2] }], "{kind}");
+    }
+    let (_, whole) = samples()[1].clone();
+    assert_eq!(find_all(whole.as_bytes(), None), [Secret { rule: "private-key", lines: vec![1] }]);
+    assert_eq!(find_all(b"-----BEGIN PUBLIC KEY-----", None), []);
+}
+
+#[test]
 fn a_value_behind_a_telling_name_is_found_by_its_variety() {
     let found =
         ["password = 'kT9x!'", "db_password: \"x7Kp2mQv9LwZ4tRb\"", "api_key=8f3a1c9e7b2d5f60a4c8", "auth_token = \"aaaaaaaaaaaaaaaa1\""];
