@@ -5,7 +5,7 @@ use crate::{output, text};
 use clap::Args;
 use collie_api::FieldError;
 use collie_config::Configuration;
-use collie_core::policy::{self, Config, Policy, Subject};
+use collie_core::policy::{self, Config, Policy};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -131,16 +131,7 @@ fn verdict(case: &Case, policy: &Policy) -> Vec<FieldError> {
         Ok(submission) => submission,
         Err(problem) => return problem.errors,
     };
-    let subject = Subject {
-        actions: &submission.file_actions,
-        source_branch: &submission.source_branch,
-        target_branch: &submission.target_branch,
-        title: &submission.title,
-        description: &submission.description,
-        labels: &submission.labels,
-        commit_message: submission.commit_message.as_deref(),
-    };
-    policy.inspect(&subject).map_or_else(|violations| violations.into_iter().map(FieldError::from).collect(), |_| Vec::new())
+    policy.inspect(&submission.subject()).map_or_else(|violations| violations.into_iter().map(FieldError::from).collect(), |_| Vec::new())
 }
 
 impl Expected {

@@ -66,6 +66,22 @@ impl Submission {
     }
 }
 
+impl Submission {
+    /// What the policy looks at.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            actions: &self.file_actions,
+            source_branch: &self.source_branch,
+            target_branch: &self.target_branch,
+            title: &self.title,
+            description: &self.description,
+            labels: &self.labels,
+            commit_message: self.commit_message.as_deref(),
+        }
+    }
+}
+
 /// What a submission did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -192,16 +208,7 @@ impl Engine {
             return Err(Error::UnhandledType(submission.item_type.clone()));
         }
         let project = self.settings.project(&submission.project).ok_or(Error::UnknownProject)?;
-        let subject = Subject {
-            actions: &submission.file_actions,
-            source_branch: &submission.source_branch,
-            target_branch: &submission.target_branch,
-            title: &submission.title,
-            description: &submission.description,
-            labels: &submission.labels,
-            commit_message: submission.commit_message.as_deref(),
-        };
-        let inspected = project.policy.inspect(&subject).map_err(Error::Policy)?;
+        let inspected = project.policy.inspect(&submission.subject()).map_err(Error::Policy)?;
         let content = Content {
             title: submission.title.clone(),
             description: submission.description.clone(),

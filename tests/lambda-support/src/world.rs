@@ -21,7 +21,7 @@ use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Sim,
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -45,7 +45,7 @@ pub struct World {
     gitlab: String,
     issuer: LocalIssuer,
     directory: TempDir,
-    functions: AtomicUsize,
+    started: AtomicBool,
 }
 
 impl World {
@@ -60,11 +60,12 @@ impl World {
         std::fs::write(directory.path().join("collie.yaml"), configuration(&gitlab)).unwrap();
         let issuer = LocalIssuer::open(&directory.path().join("issuer")).unwrap();
         let aws = Aws::start(&[("collie/gitlab/main", DEMO_BOT_TOKEN), ("collie/gitlab/main-hook", HOOK_SECRET)]).await;
-        let (runtime, table, functions) = (RuntimeApi::start().await, Table::start().await, AtomicUsize::new(0));
-        Self { runtime, aws, table, sim, gitlab, issuer, directory, functions }
+        let (runtime, table, started) = (RuntimeApi::start().await, Table::start().await, AtomicBool::new(false));
+        Self { runtime, aws, table, sim, gitlab, issuer, directory, started }
     }
 
-    /// Starts a bootstrap.
+    /// Starts a bootstrap; one in a world. A second would share the Runtime API with the request for work that the first left
+    /// waiting there, which may get its event.
     pub fn function(&self, program: &str) -> Function {
         self.function_with(program, &[])
     }
@@ -82,7 +83,8 @@ impl World {
     }
 
     fn new_log(&self) -> PathBuf {
-        self.directory.path().join(format!("function-{}.log", self.functions.fetch_add(1, Ordering::SeqCst)))
+        assert!(!self.started.swap(true, Ordering::SeqCst), "a world has one function");
+        self.directory.path().join("function.log")
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {

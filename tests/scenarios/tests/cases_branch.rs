@@ -136,9 +136,8 @@ async fn the_rebase_button() {
     assert_eq!(world.effects().merges(), [build.sha.clone().unwrap()]);
 }
 
-/// A person pushes between Collie's look and its forced push: the item stops, and the note names what to restore.
-#[tokio::test]
-async fn an_overwritten_push() {
+/// A person pushes between Collie's look and its forced push, which replaces the commit; the item stops.
+async fn overwritten(hooks: bool) -> (World, collie_core::id::ItemId, String) {
     let (world, id) = told().await;
     world.pass(Duration::from_secs(8)).await;
     let (person, lost) = (world.clone(), std::sync::Arc::new(std::sync::Mutex::new(String::new())));
@@ -146,47 +145,36 @@ async fn an_overwritten_push() {
     let pushes = Box::pin(async move { *slot.lock().unwrap() = person.push_on_top("src/lib.rs", "// mine\n") });
     world.when("forge.create_commit", When::Before, pushes);
     world.submit(&submission("hi")).await;
+    if !hooks {
+        world.lose_hooks();
+    }
     world.until_blocked(&id).await;
     let lost = lost.lock().unwrap().clone();
-    world.pass(3 * HOUR).await;
-    let explained = world.explain(&id).await.blocked.unwrap();
-    assert_eq!(explained.reason, BlockedReason::ForeignCommits);
-    assert_eq!(explained.detail, format!("a push to {BRANCH:?} replaced {lost}; restore it, or retry to go on without it"));
-    let notes = world.notes_with(&lost);
-    assert_eq!((notes.len(), world.merge_calls(), world.commit_calls()), (1, 0, 2));
-    assert!(notes[0].body.contains(&format!("its push replaced `{lost}`")), "{}", notes[0].body);
-    world.retry(&id, false).await;
-    world.expect_merged(&id).await;
-    assert!(world.main_has("README.md", readme("hi").as_bytes()));
+    (world, id, lost)
 }
 
-/// The same where GitLab's hooks are lost: its project events tell as well.
+/// The note names what to restore, also where GitLab's hooks are lost: its project events tell as well.
 #[tokio::test]
-async fn an_overwritten_push_whose_hook_is_lost() {
-    let (world, id) = told().await;
-    world.pass(Duration::from_secs(8)).await;
-    let (person, lost) = (world.clone(), std::sync::Arc::new(std::sync::Mutex::new(String::new())));
-    let slot = lost.clone();
-    let pushes = Box::pin(async move { *slot.lock().unwrap() = person.push_on_top("src/lib.rs", "// mine\n") });
-    world.when("forge.create_commit", When::Before, pushes);
-    world.submit(&submission("hi")).await;
-    world.lose_hooks();
-    world.until_blocked(&id).await;
-    let lost = lost.lock().unwrap().clone();
-    let explained = world.explain(&id).await.blocked.unwrap();
-    assert_eq!(explained.detail, format!("a push to {BRANCH:?} replaced {lost}; restore it, or retry to go on without it"));
-    assert_eq!((world.notes_with(&lost).len(), world.merge_calls()), (1, 0));
+async fn an_overwritten_push() {
+    for hooks in [true, false] {
+        let (world, id, lost) = overwritten(hooks).await;
+        world.pass(3 * HOUR).await;
+        let explained = world.explain(&id).await.blocked.unwrap();
+        assert_eq!(explained.reason, BlockedReason::ForeignCommits);
+        assert_eq!(explained.detail, format!("a push to {BRANCH:?} replaced {lost}; restore it, or retry to go on without it"));
+        let notes = world.notes_with(&lost);
+        assert_eq!((notes.len(), world.merge_calls(), world.commit_calls()), (1, 0, 2), "hooks: {hooks}");
+        assert!(notes[0].body.contains(&format!("its push replaced `{lost}`")), "{}", notes[0].body);
+        world.retry(&id, false).await;
+        world.expect_merged(&id).await;
+        assert!(world.main_has("README.md", readme("hi").as_bytes()));
+    }
 }
 
 /// The person restores the commit: it is foreign as any other, and its removal lets the item go on.
 #[tokio::test]
 async fn an_overwritten_push_restored() {
-    let (world, id) = told().await;
-    world.pass(Duration::from_secs(8)).await;
-    let person = world.clone();
-    world.when("forge.create_commit", When::Before, Box::pin(async move { drop(person.push_on_top("src/lib.rs", "// mine\n")) }));
-    world.submit(&submission("hi")).await;
-    world.until_blocked(&id).await;
+    let (world, id, _) = overwritten(true).await;
     let (ours, lost) = (world.head(), world.facts(&id).await.lost.unwrap().sha);
     world.reset_branch(lost.as_str());
     world.pass(HOUR).await;

@@ -104,6 +104,7 @@ fn log(name: &str) -> Vec<u8> {
     }
 }
 
+/// RTY-06: time stamps, colours, section marks and rewritten lines are taken away before a matcher reads, whole characters at a time.
 #[test]
 fn every_log_says_what_it_has_to() {
     let mut wrong = Vec::new();

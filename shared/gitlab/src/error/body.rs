@@ -1,5 +1,7 @@
 //! One reader for the six JSON error shapes, plain text and HTML.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
 use serde_json::{Map, Value};
 
 /// How many characters of the other side's text a failure carries.
@@ -31,6 +33,9 @@ pub(crate) struct ErrorBody {
     pub(crate) text: String,
 }
 
+/// What stands in the place of a credential.
+const HIDDEN: &str = "[redacted]";
+
 impl ErrorBody {
     /// Reads any body, and hides the credential should the other side send it back.
     pub(crate) fn read(body: &str, credential: &str) -> Self {
@@ -42,13 +47,18 @@ impl ErrorBody {
             Err(_) if body.starts_with('<') => (Origin::Html, "an HTML page".to_owned()),
             Err(_) => (Origin::Plain, body.to_owned()),
         };
-        Self { origin, text: cut(&text.replace(credential, "[redacted]")) }
+        Self { origin, text: cut(&without(&text, credential)) }
     }
 
     /// Whether the API itself wrote it.
     pub(crate) fn is_from_api(&self) -> bool {
         matches!(self.origin, Origin::Application | Origin::Parameters | Origin::Token)
     }
+}
+
+/// Hides a credential, plain or in base64; its characters are the same percent-encoded.
+fn without(text: &str, credential: &str) -> String {
+    text.replace(credential, HIDDEN).replace(&BASE64_STANDARD_NO_PAD.encode(credential), HIDDEN)
 }
 
 fn read_object(object: &Map<String, Value>) -> (Origin, String) {
@@ -118,6 +128,7 @@ mod tests {
             ("\n <!DOCTYPE html>", Origin::Html, "an HTML page"),
             ("", Origin::Empty, "nothing"),
             (r#"{"message":"bad \u0067lpat-x"}"#, Origin::Application, "bad [redacted]"),
+            (r#"{"message":"bad Z2xwYXQteA=="}"#, Origin::Application, "bad [redacted]=="),
             ("[1]", Origin::Plain, "JSON of an unknown shape"),
             (r#"{"detail":"x"}"#, Origin::Plain, "JSON of an unknown shape"),
             ("a\u{1b}[31mb\u{202e}c", Origin::Plain, "a\\u{1b}[31mb\\u{202e}c"),
