@@ -140,16 +140,16 @@ async fn the_rebase_button() {
 async fn overwritten(hooks: bool) -> (World, collie_core::id::ItemId, String) {
     let (world, id) = told().await;
     world.pass(Duration::from_secs(8)).await;
-    let (person, lost) = (world.clone(), std::sync::Arc::new(std::sync::Mutex::new(String::new())));
+    let (person, lost) = (world.clone(), std::sync::Arc::new(tokio::sync::Mutex::new(String::new())));
     let slot = lost.clone();
-    let pushes = Box::pin(async move { *slot.lock().unwrap() = person.push_on_top("src/lib.rs", "// mine\n") });
+    let pushes = Box::pin(async move { *slot.lock().await = person.push_on_top("src/lib.rs", "// mine\n") });
     world.when("forge.create_commit", When::Before, pushes);
     world.submit(&submission("hi")).await;
     if !hooks {
         world.lose_hooks();
     }
     world.until_blocked(&id).await;
-    let lost = lost.lock().unwrap().clone();
+    let lost = lost.lock().await.clone();
     (world, id, lost)
 }
 
