@@ -57,8 +57,11 @@ pub(super) fn is_rule(id: &str) -> bool {
 
 /// What [`find`] finds, and private keys that are cut short: gitleaks wants 64 characters and an end, but half a key is a leak too.
 pub(super) fn find_all(text: &[u8], path: Option<&str>) -> Vec<Secret> {
-    let mut found = find(text, path);
-    if found.iter().all(|secret| secret.rule != PRIVATE_KEY) {
+    let Some(detector) = DETECTOR.as_ref() else { return find(text, path) };
+    let search = detector.search(text, path);
+    let a_key_begins = search.has_met(PRIVATE_KEY);
+    let mut found = search.conclude();
+    if a_key_begins && found.iter().all(|secret| secret.rule != PRIVATE_KEY) {
         let lines = cut_keys(text);
         found.extend((!lines.is_empty()).then_some(Secret { rule: PRIVATE_KEY, lines }));
     }
@@ -146,11 +149,15 @@ impl Detector {
     }
 
     fn find(&'static self, text: &[u8], path: Option<&str>) -> Vec<Secret> {
+        self.search(text, path).conclude()
+    }
+
+    fn search<'t>(&'static self, text: &'t [u8], path: Option<&'t str>) -> Search<'t> {
         let mut search = Search { detector: self, text, path, progress: vec![], found: vec![] };
         search.by_path();
         search.progress.resize_with(if text.is_empty() { 0 } else { self.rules.len() }, || None);
         self.keywords.each(text, |keyword, at| self.rules_of[keyword].iter().for_each(|rule| search.at(*rule, at)));
-        search.conclude()
+        search
     }
 }
 
@@ -172,6 +179,11 @@ impl Search<'_> {
         let named = rules.filter(|(_, known)| known.rule.regex.is_empty() && known.is_for(self.path));
         let named: Vec<_> = named.map(|(at, _)| (at, usize::MAX)).collect();
         self.found.extend(named);
+    }
+
+    /// Whether a keyword of this rule is in the text.
+    fn has_met(&self, id: &str) -> bool {
+        self.detector.rules.iter().zip(&self.progress).any(|(known, progress)| known.rule.id == id && progress.is_some())
     }
 
     fn at(&mut self, rule: usize, keyword: usize) {
