@@ -16,7 +16,7 @@ async fn due_items_are_rung_for_as_far_as_the_queue_has_room() {
     for n in 1..=3 {
         due.push(world.submit(&format!("bot/due-{n}")).await.to_string());
     }
-    let _function = world.function(WAKE);
+    let function = world.function(WAKE);
 
     world.aws.set_waiting(2_000);
     assert_eq!(world.runtime.invoke(sample("wake.json"), TIMEOUT).await, Answer::Response(json!({"woken": 0})));
@@ -32,6 +32,10 @@ async fn due_items_are_rung_for_as_far_as_the_queue_has_room() {
     assert_eq!(world.runtime.invoke(sample("wake.json"), TIMEOUT).await, Answer::Response(json!({"woken": 3})));
     due.sort();
     assert_eq!(world.aws.take_rung(), due);
+
+    let log = function.log();
+    let lags = lines(&log, r#""Metrics":[{"Name":"DueLag","Unit":"Milliseconds"}]"#);
+    assert_eq!((lags.len(), lines(&log, "collie::metric").len()), (3, 0), "one a tick, as a metric and not as a log line: {log}");
 }
 
 const OBJECT: &str = "/config-bucket/collie/prod.yaml";

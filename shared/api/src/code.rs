@@ -135,7 +135,7 @@ impl Code {
         match self {
             Self::Contended => Some(1),
             Self::Unavailable => Some(5),
-            Self::Throttled | Self::RateLimited => Some(30),
+            Self::Throttled => Some(30),
             _ => None,
         }
     }

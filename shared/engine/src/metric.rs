@@ -1,5 +1,5 @@
 //! What is counted for operators, as tracing events of one target: name, value, unit, and fields that tell them apart. The shell of
-//! a function turns them into CloudWatch metrics; elsewhere they are lines of a log.
+//! a function turns them into CloudWatch metrics; elsewhere they are lines of a log at DEBUG, since some come with every tick.
 //!
 //! Fields have few values each, and none of them is a caller's text.
 
@@ -10,39 +10,39 @@ pub const TARGET: &str = "collie::metric";
 
 /// An action of a run, and how it went: `progress`, or the code of its failure.
 pub(crate) fn action(action: &str, outcome: &str, took: Duration) {
-    tracing::info!(target: TARGET, metric = "Actions", unit = "Count", value = 1_u64, action, outcome);
-    tracing::info!(target: TARGET, metric = "ActionTime", unit = "Milliseconds", value = millis(took), action);
+    tracing::debug!(target: TARGET, metric = "Actions", unit = "Count", value = 1_u64, action, outcome);
+    tracing::debug!(target: TARGET, metric = "ActionTime", unit = "Milliseconds", value = millis(took), action);
 }
 
 /// A request to GitLab, and the status of its answer; none where there was no answer.
 pub fn gitlab_call(call: &str, status: Option<u16>) {
     let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-    tracing::info!(target: TARGET, metric = "GitLabCalls", unit = "Count", value = 1_u64, call, status);
+    tracing::debug!(target: TARGET, metric = "GitLabCalls", unit = "Count", value = 1_u64, call, status);
 }
 
 /// A change of a row that was refused, because someone else moved the row.
 pub(crate) fn conflict(change: &str) {
-    tracing::info!(target: TARGET, metric = "Conflicts", unit = "Count", value = 1_u64, change);
+    tracing::debug!(target: TARGET, metric = "Conflicts", unit = "Count", value = 1_u64, change);
 }
 
 /// A change of a row that was sent again, because the store did not say what became of it.
 pub(crate) fn resent(change: &str) {
-    tracing::info!(target: TARGET, metric = "StoreRetries", unit = "Count", value = 1_u64, change);
+    tracing::debug!(target: TARGET, metric = "StoreRetries", unit = "Count", value = 1_u64, change);
 }
 
 /// An item came to a phase.
 pub(crate) fn phase(phase: &str) {
-    tracing::info!(target: TARGET, metric = "Items", unit = "Count", value = 1_u64, phase);
+    tracing::debug!(target: TARGET, metric = "Items", unit = "Count", value = 1_u64, phase);
 }
 
 /// How long the longest overdue item has been due.
 pub(crate) fn due_lag(lag: Duration) {
-    tracing::info!(target: TARGET, metric = "DueLag", unit = "Milliseconds", value = millis(lag));
+    tracing::debug!(target: TARGET, metric = "DueLag", unit = "Milliseconds", value = millis(lag));
 }
 
 /// A delivery with the right secret that is not what GitLab sends.
 pub(crate) fn malformed_hook() {
-    tracing::info!(target: TARGET, metric = "MalformedHooks", unit = "Count", value = 1_u64);
+    tracing::debug!(target: TARGET, metric = "MalformedHooks", unit = "Count", value = 1_u64);
 }
 
 fn millis(time: Duration) -> u64 {

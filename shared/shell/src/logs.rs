@@ -3,7 +3,8 @@
 use crate::metrics::Metrics;
 use collie_engine::metric::TARGET;
 use collie_system::SystemClock;
-use tracing_subscriber::filter::filter_fn;
+use tracing::Level;
+use tracing_subscriber::filter::{Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
@@ -16,6 +17,6 @@ pub(crate) fn start(filter: &str) {
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(USUAL));
     let format = tracing_subscriber::fmt::layer().json().flatten_event(true).with_span_list(false).with_ansi(false);
     let lines = format.with_writer(std::io::stdout).with_filter(filter_fn(|of| of.target() != TARGET)).with_filter(filter);
-    let metrics = Metrics::new(SystemClock, std::io::stdout).with_filter(filter_fn(|of| of.target() == TARGET));
+    let metrics = Metrics::new(SystemClock, std::io::stdout).with_filter(Targets::new().with_target(TARGET, Level::DEBUG));
     let _ = tracing_subscriber::registry().with(lines).with(metrics).try_init();
 }
