@@ -5,6 +5,7 @@ mod clock;
 mod forge;
 mod items;
 mod rates;
+mod tracking;
 mod uploads;
 mod wakes;
 
@@ -13,5 +14,6 @@ pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
 pub use rates::Rates;
+pub use tracking::{Jobs, Notices, TrackingRows, Written};
 pub use uploads::{Announced, SignedUpload, Uploads};
 pub use wakes::Wakes;
