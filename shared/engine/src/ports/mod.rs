@@ -1,6 +1,7 @@
 //! The ports of the use cases: what they need from the world, in their own words.
 
 mod archive;
+mod ci_reports;
 mod clock;
 mod forge;
 mod items;
@@ -10,6 +11,7 @@ mod uploads;
 mod wakes;
 
 pub use archive::{Archive, Stored};
+pub use ci_reports::{CiReports, NewerPipelines};
 pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
