@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod access;
+mod queues;
 mod schema;
 mod secret;
 mod section;
@@ -16,6 +17,7 @@ use collie_core::mr::ticket::PipelineRule;
 use collie_core::mr::train::MergeMode;
 use collie_core::policy::{Config as PolicyConfig, Policy};
 use collie_core::rate::Limit;
+use collie_engine::settings::Queue;
 use section::{Problems, Section};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,6 +40,8 @@ pub struct Configuration {
     pub connections: BTreeMap<String, ConnectionConfig>,
     /// Projects, in the file's order.
     pub projects: Vec<ProjectConfig>,
+    /// Tracked lines of builds, by name.
+    pub queues: Vec<Queue>,
     /// Consecutive failures after which an item fails.
     pub max_attempts: u32,
     /// Changes that one identity may ask for in a minute.
@@ -86,6 +90,7 @@ impl Default for Configuration {
             service: SERVICE.to_owned(),
             connections: BTreeMap::new(),
             projects: Vec::new(),
+            queues: Vec::new(),
             max_attempts: MAX_ATTEMPTS,
             rate: Limit { per_minute: REQUESTS_PER_MINUTE },
             access: AccessConfig::default(),
@@ -121,7 +126,7 @@ impl Configuration {
     }
 }
 
-const LATER: [&str; 2] = ["queues", "audit"];
+const LATER: [&str; 1] = ["audit"];
 const LATER_IN_PROJECTS: [&str; 1] = ["poll"];
 
 fn read(value: Value, problems: &mut Problems) -> Configuration {
@@ -133,11 +138,12 @@ fn read(value: Value, problems: &mut Problems) -> Configuration {
     check_types(&mut root, problems);
     let connections = connections(root.raw("connections"), problems);
     let projects = projects(root.raw("projects"), problems);
+    let queues = queues::read(root.raw("queues"), &projects, problems);
     let (max_attempts, rate) = limits(root.raw("limits"), problems);
     let access = access::read(&mut root, problems);
     root.finish(&LATER, problems);
     check_connections(&projects, &connections, problems);
-    Configuration { service, connections, projects, max_attempts, rate, access }
+    Configuration { service, connections, projects, queues, max_attempts, rate, access }
 }
 
 fn check_types(root: &mut Section, problems: &mut Problems) {
@@ -323,7 +329,7 @@ projects:
   - {path: group/a, connection: third, policy: {protected: []}}
   - {path: group/a}
 limits: {max_attempts: 0, requests_per_minute: 0}
-queues: {}
+audit: {}
 "#;
         let problems = Configuration::parse(text).unwrap_err();
         let expected = [
@@ -343,7 +349,7 @@ queues: {}
             "projects: \"group/a\" is configured twice",
             "limits.max_attempts: must",
             "limits.requests_per_minute: must",
-            "queues: is not supported yet",
+            "audit: is not supported yet",
             "projects: group/a: there is no connection \"third\"",
             "connections.other.token: is missing",
         ];

@@ -21,7 +21,8 @@ impl Configuration {
             }
         }
         let handled_types = vec![collie_core::mr::ITEM_TYPE.to_owned()];
-        if problems.is_empty() { Ok(Settings { projects, handled_types, max_attempts: self.max_attempts }) } else { Err(problems) }
+        let settings = Settings { projects, handled_types, queues: self.queues.clone(), max_attempts: self.max_attempts };
+        if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
     fn project(&self, config: &ProjectConfig) -> Result<Project, String> {

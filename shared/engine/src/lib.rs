@@ -18,6 +18,7 @@ pub mod settings;
 mod spec;
 pub mod submit;
 mod throttle;
+pub mod tracking;
 pub mod wake;
 
 pub use item_type::{ItemType, Registry};

@@ -15,6 +15,18 @@ pub struct QueueHead {
     pub version: u64,
 }
 
+impl Outcome {
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// How a request has ended, if it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -441,6 +453,28 @@ pub enum Set {
     RequestIssues(RequestId),
     /// What happened to a request.
     History(RequestId),
+}
+
+impl Set {
+    /// The word of metrics.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Checkpoint => "checkpoint",
+            Self::Jobs => "jobs",
+            Self::Requests => "requests",
+            Self::Uris => "uris",
+            Self::Build(_) => "build",
+            Self::BuildIssues(_) => "build_issues",
+            Self::Issues => "issues",
+            Self::Open => "open",
+            Self::Log(_) => "log",
+            Self::Summaries => "summaries",
+            Self::RequestIssues(_) => "request_issues",
+            Self::History(_) => "history",
+        }
+    }
 }
 
 /// Where one row is: its set, and a text by which the rows of a set are sorted.
