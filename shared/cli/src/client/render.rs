@@ -50,7 +50,7 @@ pub(crate) fn item(item: &Value) -> Vec<String> {
 }
 
 /// A heading with rows under it; nothing where there are no rows.
-fn headed(heading: &str, rows: Vec<Vec<String>>) -> Vec<String> {
+pub(super) fn headed(heading: &str, rows: Vec<Vec<String>>) -> Vec<String> {
     let heading = (!rows.is_empty()).then(|| format!("\n{heading}"));
     heading.into_iter().chain(table(&rows).into_iter().map(|line| format!("  {line}"))).collect()
 }
@@ -73,7 +73,7 @@ pub(crate) fn last_error(value: &Value) -> String {
     joined([at(value, "/last_error/code"), at(value, "/last_error/message")], ": ")
 }
 
-fn joined(parts: impl IntoIterator<Item = String>, between: &str) -> String {
+pub(super) fn joined(parts: impl IntoIterator<Item = String>, between: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(between)
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn items(page: &Value) -> Vec<String> {
     if lines.is_empty() { vec!["no work items".to_owned()] } else { lines }
 }
 
-fn more(page: &Value) -> Option<String> {
+pub(super) fn more(page: &Value) -> Option<String> {
     let cursor = at(page, "/next_cursor");
     (!cursor.is_empty()).then(|| format!("more: --cursor {cursor}"))
 }

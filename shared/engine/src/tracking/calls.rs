@@ -84,6 +84,7 @@ impl Tracking {
             let build_row = self.row::<Build>(queue, &RowKey::build(build)).await?;
             let edits = call::associate(&found, build_row.as_ref(), build)?;
             if self.wrote(queue, &edits).await? {
+                self.ports.jobs.hurry(queue);
                 return self.request(queue, request).await;
             }
         }
@@ -102,6 +103,7 @@ impl Tracking {
                 return Ok(found);
             }
             if self.wrote(queue, &edits).await? {
+                self.ports.jobs.hurry(queue);
                 return self.request(queue, request).await;
             }
         }
@@ -154,6 +156,7 @@ impl Tracking {
             let found = self.build(queue, build).await?;
             let edits = call::end_analysis(&found, ended, covered.clone(), self.ports.clock.now())?;
             if self.wrote(queue, &edits).await? {
+                self.ports.jobs.hurry(queue);
                 return Ok(());
             }
         }

@@ -18,6 +18,7 @@ use collie_core::error::Failure;
 use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::issue::row::{Job, Row, RowKey, Set};
 use collie_core::issue::table::Range;
+use collie_core::time::Timestamp;
 use std::sync::Arc;
 
 /// The world, as tracking needs it.
@@ -57,6 +58,12 @@ impl Tracking {
     #[must_use]
     pub fn queues(&self) -> &[Queue] {
         &self.settings.queues
+    }
+
+    /// The time that ages are told by.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.ports.clock.now()
     }
 
     async fn row<T: TryFrom<Row>>(&self, queue: &QueueName, key: &RowKey) -> Result<Option<T>, Failure> {

@@ -47,14 +47,14 @@ impl From<Failure> for Setback {
 }
 
 impl Tracking {
-    /// Works for a queue because of a job's message. No batch begins after `until`.
+    /// Works for a queue because of a job's message, or until it has no jobs where none is named. No batch begins after `until`.
     ///
     /// # Errors
     /// Where the store, or telling others, failed; the message comes again.
-    pub async fn work(&self, queue: &Queue, rang: RequestId, until: Timestamp) -> Result<Turn, Setback> {
+    pub async fn work(&self, queue: &Queue, rang: Option<RequestId>, until: Timestamp) -> Result<Turn, Setback> {
         loop {
             let Some(oldest) = self.oldest_job(&queue.name).await? else { return Ok(Turn::Done) };
-            if self.is_gone(&queue.name, rang, &oldest).await? {
+            if self.is_gone(&queue.name, rang, oldest.request).await? {
                 return Ok(Turn::Done);
             }
             if let Some(hold) = self.look(queue, &oldest).await? {
@@ -66,8 +66,13 @@ impl Tracking {
         }
     }
 
-    async fn is_gone(&self, queue: &QueueName, job: RequestId, oldest: &Job) -> Result<bool, Failure> {
-        Ok(job != oldest.request && (job < oldest.request || self.job(queue, job).await?.is_none()))
+    /// Whether the job that rang has ended.
+    async fn is_gone(&self, queue: &QueueName, rang: Option<RequestId>, oldest: RequestId) -> Result<bool, Failure> {
+        match rang {
+            Some(job) if job > oldest => Ok(self.job(queue, job).await?.is_none()),
+            Some(job) => Ok(job < oldest),
+            None => Ok(false),
+        }
     }
 
     /// One delivery of a job; how long to hold it, or none where more can be done at once.
