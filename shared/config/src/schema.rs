@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub fn schema() -> Value {
     let mut root = mapping(json!({
         "service": described(slug(), "the name on labels and in note markers"),
-        "handled_types": {"type": "array", "items": {"enum": ["mr"]}, "description": "item types that are worked on here"},
+        "handled_types": {"type": "array", "items": {"enum": ["mr", "issue"]}, "description": "item types that are worked on here"},
         "connections": {"type": "object", "additionalProperties": connection(), "description": "GitLab instances by name"},
         "projects": {"type": "array", "items": project()},
         "queues": {"type": "object", "additionalProperties": queue(), "description": "tracked lines of builds, by name"},
@@ -158,7 +158,7 @@ mod tests {
     fn complete() -> Value {
         json!({
             "service": "collie",
-            "handled_types": ["mr"],
+            "handled_types": ["mr", "issue"],
             "connections": {"main": {
                 "url": "https://gitlab.example.com", "token": "secret:gitlab/main", "hook_secret": "secret:gitlab/hook", "concurrency": 10,
             }},

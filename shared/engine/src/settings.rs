@@ -51,7 +51,7 @@ pub enum Detector {
 }
 
 /// Who repairs what opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
     /// Nobody.
     #[default]

@@ -33,6 +33,8 @@ pub enum Set {
     RequestIssues(RequestId),
     /// What happened to a request.
     History(RequestId),
+    /// Openings of a build that were given to those who repair, by executor and key.
+    Repairs(BuildId),
 }
 
 impl Set {
@@ -53,6 +55,7 @@ impl Set {
             Self::Summaries => "summaries",
             Self::RequestIssues(_) => "request_issues",
             Self::History(_) => "history",
+            Self::Repairs(_) => "repairs",
         }
     }
 }
@@ -141,6 +144,12 @@ impl RowKey {
     #[must_use]
     pub fn request_issue(request: RequestId, key: &IssueKey) -> Self {
         Self::new(Set::RequestIssues(request), key.encoded())
+    }
+
+    /// What an executor was given.
+    #[must_use]
+    pub fn repair(executor: &str, build: &BuildId, key: &IssueKey) -> Self {
+        Self::new(Set::Repairs(build.clone()), format!("{executor}#{}", key.encoded()))
     }
 
     /// An entry of a request's history.

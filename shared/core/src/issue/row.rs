@@ -358,6 +358,18 @@ pub struct HistoryEntry {
     pub at: Timestamp,
 }
 
+/// An opening that an executor of repairs has taken. Never changed: it is offered once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RepairOffer {
+    /// The issue.
+    #[serde(flatten)]
+    pub key: IssueKey,
+    /// Who took it.
+    pub executor: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// A request whose build is to be tracked. There until the tracking has ended, one way or the other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Job {
@@ -477,6 +489,8 @@ pub enum Row {
     RequestIssue(RequestIssue),
     /// An entry of a request's history.
     History(HistoryEntry),
+    /// An opening that was given to an executor.
+    Repair(RepairOffer),
 }
 
 /// Rows as what they are, and their columns.
@@ -536,6 +550,7 @@ rows! {
     Set::Summaries => Summary(Summary);
     Set::RequestIssues(_) => RequestIssue(RequestIssue);
     Set::History(_) => History(HistoryEntry);
+    Set::Repairs(_) => Repair(RepairOffer);
 }
 
 impl Row {
@@ -551,7 +566,7 @@ impl Row {
             Self::Issue(row) => Some(row.version),
             Self::Summary(row) => Some(row.version),
             Self::RequestIssue(row) => Some(row.version),
-            Self::Uri(_) | Self::BuildIssue(_) | Self::Open(_) | Self::Log(_) | Self::History(_) => None,
+            Self::Uri(_) | Self::BuildIssue(_) | Self::Open(_) | Self::Log(_) | Self::History(_) | Self::Repair(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod archive;
 mod clock;
 mod forge;
+mod issue_tracker;
 mod items;
 mod rates;
 mod tracking;
@@ -12,6 +13,7 @@ mod wakes;
 pub use archive::{Archive, Stored};
 pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
+pub use issue_tracker::{IssueEdit, IssueTracker, NewIssue, TrackedIssue};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
 pub use rates::Rates;
 pub use tracking::{Jobs, Notices, TrackingRows, Written};

@@ -1,5 +1,5 @@
 //! CI issue tracking as use cases: callers admit requests and report issues ([`calls`]), workers track them ([`work`]), recovery
-//! gives up what no worker can end ([`recover`]), the schedule rings for queues whose message was lost ([`stale`]), and everybody reads
+//! gives up what no worker can end ([`recover`]), what opened is offered for repair ([`repair`]), the schedule rings for queues whose message was lost ([`stale`]), and everybody reads
 //! ([`read`]).
 //!
 //! What each step means is [`collie_core::issue`]; here its programs meet the store. Nothing is kept between calls: whoever comes next
@@ -8,6 +8,7 @@
 pub mod calls;
 pub mod read;
 pub mod recover;
+pub mod repair;
 mod run;
 pub mod stale;
 pub mod work;
@@ -39,13 +40,14 @@ pub struct TrackingPorts {
 pub struct Tracking {
     ports: TrackingPorts,
     settings: Arc<Settings>,
+    executors: repair::Executors,
 }
 
 impl Tracking {
     /// Tracking of the configured queues.
     #[must_use]
-    pub const fn new(ports: TrackingPorts, settings: Arc<Settings>) -> Self {
-        Self { ports, settings }
+    pub fn new(ports: TrackingPorts, settings: Arc<Settings>) -> Self {
+        Self { ports, settings, executors: repair::Executors::default() }
     }
 
     /// The queue with this name.

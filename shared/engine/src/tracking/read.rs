@@ -75,6 +75,14 @@ impl Tracking {
         Ok(Listed { items: open, next: marks.next })
     }
 
+    /// Open issues of one task, by unit.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn openings_of(&self, queue: &QueueName, task: &str, paging: Paging) -> Result<Listed<Issue>, Failure> {
+        self.open_issues(queue, IssueKey::encoded_task(task), paging).await
+    }
+
     /// One issue.
     ///
     /// # Errors
