@@ -11,6 +11,7 @@
 //! Upholds INV-5 and INV-13.
 
 pub mod call;
+pub mod ci;
 pub mod delivery;
 pub mod hook;
 pub mod id;

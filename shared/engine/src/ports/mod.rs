@@ -1,6 +1,7 @@
 //! The ports of the use cases: what they need from the world, in their own words.
 
 mod archive;
+mod ci_reports;
 mod clock;
 mod forge;
 mod issue_tracker;
@@ -11,6 +12,7 @@ mod uploads;
 mod wakes;
 
 pub use archive::{Archive, Stored};
+pub use ci_reports::{CiReports, NewerPipelines};
 pub use clock::{Clock, Ids};
 pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
 pub use issue_tracker::{IssueEdit, IssueTracker, NewIssue, TrackedIssue};
