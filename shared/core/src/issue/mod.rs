@@ -13,6 +13,7 @@
 pub mod call;
 pub mod ci;
 pub mod delivery;
+pub mod detect;
 pub mod hook;
 pub mod id;
 pub mod job;
