@@ -6,6 +6,7 @@
     reason = "this crate is a test harness: whatever it does not expect is a failed test"
 )]
 
+pub mod detected;
 pub mod effects;
 pub mod invariants;
 pub mod mutant;

@@ -123,6 +123,11 @@ impl Tracked {
         self
     }
 
+    /// The queue as it is configured.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
     /// The queue's name.
     #[must_use]
     pub fn name(&self) -> &QueueName {
@@ -148,7 +153,7 @@ impl Tracked {
     }
 
     /// Something that a process does; none where it died.
-    async fn process<T, F: Future<Output = T>>(&self, work: impl FnOnce(Tracking) -> F) -> Option<T> {
+    pub(crate) async fn process<T, F: Future<Output = T>>(&self, work: impl FnOnce(Tracking) -> F) -> Option<T> {
         let death = Arc::new(Notify::new());
         let rows: Arc<dyn TrackingRows> = Arc::new(Process::new(&self.effects, &death, Arc::clone(&self.rows) as Arc<dyn TrackingRows>));
         let jobs: Arc<dyn Jobs> = Arc::new(Process::new(&self.effects, &death, Arc::clone(&self.line) as Arc<dyn Jobs>));

@@ -21,6 +21,7 @@ use super::ci::{Bridge, CiJob, FailingCase, Pipeline, Standing, Suite, TestRepor
 use super::key::IssueKey;
 use super::row::Outcome;
 use crate::files::sha256_hex;
+use crate::id::{PipelineId, ProjectId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pipelines of one build that are read; one that has more is given up.
@@ -35,6 +36,20 @@ const MAX_FILE: usize = 200;
 const STEP: &str = " > ";
 /// A case that has neither a class nor a name: an empty unit would be the whole task.
 const UNNAMED: &str = "(unnamed)";
+
+/// The uri of a pipeline's request.
+#[must_use]
+pub fn uri(host: &str, project: ProjectId, pipeline: PipelineId) -> String {
+    format!("gitlab:{host}/{project}/pipelines/{pipeline}")
+}
+
+/// The pipeline that a uri names, if it is one of this project's.
+#[must_use]
+pub fn pipeline_of(uri: &str, host: &str, project: ProjectId) -> Option<PipelineId> {
+    let number = uri.strip_prefix(&format!("gitlab:{host}/{project}/pipelines/"))?;
+    let id = PipelineId(number.parse().ok()?);
+    (id.to_string() == number).then_some(id)
+}
 
 /// The pipeline of a build, or one that a bridge of it started.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! reads the rows (INV-13).
 
 pub mod calls;
+pub mod detect;
 pub mod read;
 pub mod recover;
 pub mod repair;

@@ -175,6 +175,20 @@ fn a_build_ends_as_its_pipeline_and_one_that_waits_for_a_person_as_its_jobs() {
 }
 
 #[test]
+fn a_uri_names_one_pipeline_of_one_project() {
+    let text = uri("gitlab.example:8443", ProjectId(42), PipelineId(9001));
+    assert_eq!(text, "gitlab:gitlab.example:8443/42/pipelines/9001");
+    let read = |text: &str| pipeline_of(text, "gitlab.example:8443", ProjectId(42));
+    assert_eq!(read(&text), Some(PipelineId(9001)));
+    for other in ["gitlab:gitlab.example/42/pipelines/9001", "gitlab:gitlab.example:8443/4/pipelines/2", "commit 7"] {
+        assert_eq!(read(other), None, "{other}");
+    }
+    for number in ["", "09001", "+1", "9001/jobs", "99999999999999999999"] {
+        assert_eq!(read(&format!("gitlab:gitlab.example:8443/42/pipelines/{number}")), None, "{number}");
+    }
+}
+
+#[test]
 fn names_of_parts_are_cut_and_others_are_not() {
     let table = [
         ("unit 1/3", "unit"),
