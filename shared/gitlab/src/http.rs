@@ -42,10 +42,15 @@ impl Reply {
 impl Scope<'_> {
     /// Sends one request and reads its answer.
     pub(crate) async fn exchange(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<Reply, Failure> {
+        self.exchange_within(call, url, body, self.gitlab.limits.max_answer_bytes).await
+    }
+
+    /// The same with a bound of its own for what a success may hold.
+    pub(crate) async fn exchange_within(&self, call: Call, url: Url, body: Option<Vec<u8>>, bound: usize) -> Result<Reply, Failure> {
         let request = self.request(call, url, body)?;
         let _permit = self.permit().await?;
         let response = self.ask(call, request).await?;
-        self.receive(call, response).await
+        self.receive(call, response, bound).await
     }
 
     /// The same for an answer of any length, of which only the end is asked for and kept. Says whether something was left out.
@@ -54,7 +59,7 @@ impl Scope<'_> {
         let _permit = self.permit().await?;
         let mut response = self.ask(call, request).await?;
         if !response.status().is_success() {
-            return Ok((self.receive(call, response).await?, false));
+            return Ok((self.receive(call, response, most).await?, false));
         }
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, is_over) = end_of_body(call, response, most).await?;
@@ -86,17 +91,13 @@ impl Scope<'_> {
 
     fn timeout(&self, call: Call) -> Duration {
         let limits = &self.gitlab.limits;
-        if matches!(call, Call::CreateCommit | Call::Trace) { limits.commit_timeout } else { limits.read_timeout }
+        if matches!(call, Call::CreateCommit | Call::Trace | Call::TestReport) { limits.commit_timeout } else { limits.read_timeout }
     }
 
-    async fn receive(&self, call: Call, mut response: Response) -> Result<Reply, Failure> {
+    async fn receive(&self, call: Call, mut response: Response, bound: usize) -> Result<Reply, Failure> {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
-        let body = if status.is_success() {
-            whole_body(call, response, self.gitlab.limits.max_answer_bytes).await?
-        } else {
-            start_of_body(response).await
-        };
+        let body = if status.is_success() { whole_body(call, response, bound).await? } else { start_of_body(response).await };
         Ok(Reply { status, headers, body })
     }
 }

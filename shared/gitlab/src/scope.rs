@@ -59,21 +59,38 @@ impl<'a> Scope<'a> {
     }
 
     /// Reads all pages of a list; one that is too long or comes back to where it was is an error, never cut short.
-    pub(crate) async fn rows<T: DeserializeOwned>(&self, call: Call, mut url: Url) -> Result<Vec<T>, Failure> {
+    pub(crate) async fn rows<T: DeserializeOwned>(&self, call: Call, url: Url) -> Result<Vec<T>, Failure> {
+        let limit = self.gitlab.limits.max_pages;
+        match self.rows_until(call, url, limit, |_| false).await? {
+            (rows, false) => Ok(rows),
+            (_, true) => Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: more than {limit} pages"))),
+        }
+    }
+
+    /// Reads the rows of a list before the first that is wanted no more, on at most so many pages. Says whether there are more.
+    pub(crate) async fn rows_until<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        mut url: Url,
+        most_pages: usize,
+        is_end: impl Fn(&T) -> bool,
+    ) -> Result<(Vec<T>, bool), Failure> {
         url.query_pairs_mut().append_pair("per_page", PAGE_ROWS);
         let mut rows = Vec::new();
         let mut seen = HashSet::new();
-        for _ in 0..self.gitlab.limits.max_pages {
+        for _ in 0..most_pages {
             let reply = self.send(call, url.clone(), None).await?;
-            rows.extend(reply.decode::<Vec<T>>(call)?);
-            let Some(cursor) = pages::next(&reply.headers) else { return Ok(rows) };
+            let page = reply.decode::<Vec<T>>(call)?;
+            let end = page.iter().position(&is_end);
+            rows.extend(page.into_iter().take(end.unwrap_or(usize::MAX)));
+            let next = pages::next(&reply.headers).filter(|_| end.is_none());
+            let Some(cursor) = next else { return Ok((rows, false)) };
             pages::turn(&mut url, &cursor);
             if !seen.insert(cursor) {
                 return Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: the pages go in a circle")));
             }
         }
-        let limit = self.gitlab.limits.max_pages;
-        Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: more than {limit} pages")))
+        Ok((rows, true))
     }
 
     /// Writes and reads back what was written.

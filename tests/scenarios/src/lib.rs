@@ -14,6 +14,7 @@ pub mod ports;
 pub mod random;
 pub mod schedule;
 pub mod story;
+pub mod tracked;
 pub mod world;
 
 pub use effects::{Effects, Fault};

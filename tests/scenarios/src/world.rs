@@ -263,7 +263,7 @@ impl World {
             policy: self.0.policy.lock().unwrap().clone(),
             ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };
-        Settings { projects: vec![project], handled_types: vec!["mr".into()], max_attempts: 5 }
+        Settings { projects: vec![project], handled_types: vec!["mr".into()], queues: vec![], max_attempts: 5 }
     }
 
     /// Runs a process until it is done; none where it died.

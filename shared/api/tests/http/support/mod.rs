@@ -174,7 +174,12 @@ fn settings() -> Settings {
         policy: Policy::default(),
         ci_retry: collie_core::ci::RetryRules::default(),
     };
-    Settings { projects: vec![project("group/app", 4711), project("group/other", 4712)], handled_types: vec!["mr".into()], max_attempts: 5 }
+    Settings {
+        projects: vec![project("group/app", 4711), project("group/other", 4712)],
+        handled_types: vec!["mr".into()],
+        queues: vec![],
+        max_attempts: 5,
+    }
 }
 
 /// A small submission.
