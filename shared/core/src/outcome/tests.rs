@@ -192,7 +192,8 @@ fn an_item_that_is_rung_for_after_it_was_found_resolved_is_not() {
     let resolved = Outcome::progress("nothing is open").ending(End::Completed(ResultKind::Resolved));
     let phase = |at| {
         let mut item = Item { dim_seq: [(DimensionKey::new("needs_issue"), at)].into(), ..sample::built() };
-        resolved.apply(&mut item, 4, item.rev, NOW);
+        let rev = item.rev;
+        resolved.apply(&mut item, 4, rev, NOW);
         item.phase
     };
     assert_eq!((phase(4), phase(5)), (Phase::Completed, Phase::Active));

@@ -34,6 +34,7 @@ impl Place {
             Set::Log(key) => (format!("log#{queue}#{}", key.encoded()), "log#"),
             Set::Summaries => (format!("summaries#{queue}"), "summary#"),
             Set::RequestIssues(request) => (format!("request#{queue}#{}", request.padded()), "issue#"),
+            Set::Repairs(build) => (format!("build#{queue}#{}", escape(build.as_str())), "repair#"),
             Set::History(request) => (format!("request#{queue}#{}", request.padded()), "history#"),
         };
         Self { pk, prefix }
