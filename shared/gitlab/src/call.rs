@@ -41,14 +41,12 @@ pub(crate) enum Call {
     Issues,
     OpenIssue,
     EditIssue,
-    IssueNotes,
-    AddIssueNote,
 }
 
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 37] = [
+    pub(crate) const ALL: [Self; 35] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -84,8 +82,6 @@ impl Call {
         Self::Issues,
         Self::OpenIssue,
         Self::EditIssue,
-        Self::IssueNotes,
-        Self::AddIssueNote,
     ];
 
     /// The HTTP method.
@@ -98,8 +94,7 @@ impl Call {
             | Self::StartPipeline
             | Self::AddNote
             | Self::RetryJob
-            | Self::OpenIssue
-            | Self::AddIssueNote => Method::POST,
+            | Self::OpenIssue => Method::POST,
             Self::EditMergeRequest | Self::Merge | Self::EditNote | Self::EditIssue => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
@@ -142,7 +137,6 @@ impl Call {
             Self::TestReport => "…/pipelines/:id/test_report",
             Self::Issue | Self::EditIssue => "…/issues/:iid",
             Self::Issues | Self::OpenIssue => "…/issues",
-            Self::IssueNotes | Self::AddIssueNote => "…/issues/:iid/notes",
         }
     }
 }

@@ -71,10 +71,10 @@ impl GitLab {
         let scope = self.project(project)?;
         let query: Vec<_> = [("ref", git_ref)].into_iter().chain(NEWEST_FIRST).collect();
         let url = scope.url(&["pipelines"], &query)?;
-        let (rows, is_cut) = scope.rows_until(Call::Pipelines, url, most, |row: &wire::PipelineRow| is_known(row.id)).await?;
-        let mut pipelines: Vec<Pipeline> = rows.into_iter().map(Pipeline::from).filter(Pipeline::is_of_its_ref).collect();
+        let listing = scope.rows_to(Call::Pipelines, url, most, |row: &wire::PipelineRow| is_known(row.id)).await?;
+        let mut pipelines: Vec<Pipeline> = listing.rows.into_iter().map(Pipeline::from).filter(Pipeline::is_of_its_ref).collect();
         pipelines.sort_by_key(|pipeline| pipeline.id);
         pipelines.dedup_by_key(|pipeline| pipeline.id);
-        Ok(NewerPipelines { pipelines, is_cut })
+        Ok(NewerPipelines { pipelines, is_cut: listing.is_cut })
     }
 }

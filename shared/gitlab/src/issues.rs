@@ -1,70 +1,51 @@
-//! Issues of projects, and notes on them.
+//! Issues of projects.
 
 use crate::call::Call;
+use crate::error::codes;
 use crate::gitlab::GitLab;
-use crate::notes::made_note;
 use crate::scope::optional;
 use crate::wire;
 use async_trait::async_trait;
 use collie_core::error::Failure;
-use collie_core::id::{IssueIid, NoteId};
-use collie_core::mr::view::Note;
-use collie_core::time::Timestamp;
-use collie_engine::ports::{IssueEdit, IssueTracker, NewIssue, ProjectIssue, ProjectRef};
-use serde_json::{Map, Value, json};
+use collie_engine::ports::{IssueEdit, IssueTracker, NewIssue, ProjectRef, TrackedIssue};
+use serde_json::json;
 
 #[async_trait]
 impl IssueTracker for GitLab {
-    async fn issue(&self, project: &ProjectRef, iid: IssueIid) -> Result<Option<ProjectIssue>, Failure> {
+    async fn issue(&self, project: &ProjectRef, iid: u64) -> Result<Option<TrackedIssue>, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["issues", &iid.to_string()], &[])?;
         let found = optional(scope.read::<wire::Issue>(Call::Issue, url).await)?;
         Ok(found.map(Into::into))
     }
 
-    /// Oldest first, so that an issue that is made meanwhile moves no page.
-    async fn find_own_issue(&self, project: &ProjectRef, marker: &str, since: Timestamp) -> Result<Option<ProjectIssue>, Failure> {
+    /// GitLab's search does not see what HTML comments hold, so our own issues are looked at, newest first, up to the one.
+    async fn own_issue(&self, project: &ProjectRef, marker: &str) -> Result<Option<TrackedIssue>, Failure> {
         let scope = self.project(project)?;
-        let since = since.to_string();
-        let own = [("scope", "created_by_me"), ("state", "all"), ("created_after", since.as_str())];
-        let query: Vec<_> = own.into_iter().chain([("order_by", "created_at"), ("sort", "asc")]).collect();
-        let rows: Vec<wire::Issue> = scope.rows(Call::Issues, scope.url(&["issues"], &query)?).await?;
-        Ok(rows.into_iter().map(ProjectIssue::from).find(|issue| issue.description.contains(marker)))
+        let query = [("scope", "created_by_me"), ("state", "all"), ("order_by", "created_at"), ("sort", "desc")];
+        let limit = self.limits.max_pages;
+        let listing =
+            scope.rows_to(Call::Issues, scope.url(&["issues"], &query)?, limit, |issue: &wire::Issue| issue.holds(marker)).await?;
+        match listing.end {
+            Some(issue) => Ok(Some(issue.into())),
+            None if listing.is_cut => Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{}: more than {limit} pages", Call::Issues))),
+            None => Ok(None),
+        }
     }
 
-    async fn open_issue(&self, project: &ProjectRef, issue: &NewIssue) -> Result<ProjectIssue, Failure> {
+    async fn open_issue(&self, project: &ProjectRef, issue: &NewIssue) -> Result<TrackedIssue, Failure> {
         let scope = self.project(project)?;
         let body = json!({ "title": issue.title, "description": issue.description, "labels": issue.labels.join(",") });
         Ok(scope.write::<wire::Issue>(Call::OpenIssue, scope.url(&["issues"], &[])?, &body).await?.into())
     }
 
-    async fn edit_issue(&self, project: &ProjectRef, iid: IssueIid, edit: &IssueEdit) -> Result<ProjectIssue, Failure> {
+    async fn edit_issue(&self, project: &ProjectRef, iid: u64, edit: &IssueEdit) -> Result<TrackedIssue, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["issues", &iid.to_string()], &[])?;
-        Ok(scope.write::<wire::Issue>(Call::EditIssue, url, &edit_body(edit)).await?.into())
+        let mut body = json!({ "title": edit.title, "description": edit.description });
+        if let Some(close) = edit.close {
+            body["state_event"] = json!(if close { "close" } else { "reopen" });
+        }
+        Ok(scope.write::<wire::Issue>(Call::EditIssue, url, &body).await?.into())
     }
-
-    async fn issue_notes(&self, project: &ProjectRef, iid: IssueIid) -> Result<Vec<Note>, Failure> {
-        self.notes_below(project, Call::IssueNotes, &["issues", &iid.to_string(), "notes"]).await
-    }
-
-    async fn add_issue_note(&self, project: &ProjectRef, iid: IssueIid, body: &str) -> Result<NoteId, Failure> {
-        let scope = self.project(project)?;
-        let url = scope.url(&["issues", &iid.to_string(), "notes"], &[])?;
-        let reply = scope.submit(Call::AddIssueNote, url, &json!({ "body": body })).await?;
-        Ok(made_note(Call::AddIssueNote, &reply)?.id)
-    }
-}
-
-/// Only what changes is named.
-fn edit_body(edit: &IssueEdit) -> Map<String, Value> {
-    let event = edit.close.map(|close| if close { "close" } else { "reopen" });
-    let labels = (!edit.add_labels.is_empty()).then(|| edit.add_labels.join(","));
-    let fields = [
-        ("title", edit.title.clone()),
-        ("description", edit.description.clone()),
-        ("add_labels", labels),
-        ("state_event", event.map(str::to_owned)),
-    ];
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::String(value?)))).collect()
 }

@@ -1,9 +1,8 @@
-//! Notes on merge requests, and what all notes have in common.
+//! Notes on merge requests.
 
 use crate::call::Call;
 use crate::error::codes;
 use crate::gitlab::GitLab;
-use crate::http::Reply;
 use crate::wire;
 use collie_core::error::Failure;
 use collie_core::id::{MrIid, NoteId};
@@ -15,22 +14,22 @@ use serde_json::json;
 impl GitLab {
     /// Oldest first, so that a note made meanwhile moves no page; older versions do not know the filter.
     pub(crate) async fn list_notes(&self, project: &ProjectRef, iid: MrIid) -> Result<Vec<Note>, Failure> {
-        self.notes_below(project, Call::Notes, &["merge_requests", &iid.to_string(), "notes"]).await
-    }
-
-    /// The comments below a route.
-    pub(crate) async fn notes_below(&self, project: &ProjectRef, call: Call, route: &[&str]) -> Result<Vec<Note>, Failure> {
         let scope = self.project(project)?;
         let query = [("activity_filter", "only_comments"), ("order_by", "created_at"), ("sort", "asc")];
-        let rows: Vec<wire::Note> = scope.rows(call, scope.url(route, &query)?).await?;
+        let url = scope.url(&["merge_requests", &iid.to_string(), "notes"], &query)?;
+        let rows: Vec<wire::Note> = scope.rows(Call::Notes, url).await?;
         Ok(rows.into_iter().filter(|note| !note.system).map(Into::into).collect())
     }
 
+    /// 202 means that GitLab took every line for a quick action and made no note.
     pub(crate) async fn post_note(&self, project: &ProjectRef, iid: MrIid, body: &str) -> Result<Note, Failure> {
         let scope = self.project(project)?;
         let url = scope.url(&["merge_requests", &iid.to_string(), "notes"], &[])?;
         let reply = scope.submit(Call::AddNote, url, &json!({ "body": body })).await?;
-        made_note(Call::AddNote, &reply)
+        if reply.status == StatusCode::ACCEPTED {
+            return Err(Failure::rejected(codes::NOTE_NOT_MADE, "the note held nothing but quick actions"));
+        }
+        Ok(reply.decode::<wire::Note>(Call::AddNote)?.into())
     }
 
     pub(crate) async fn put_note(&self, project: &ProjectRef, iid: MrIid, note: NoteId, body: &str) -> Result<(), Failure> {
@@ -39,12 +38,4 @@ impl GitLab {
         scope.submit(Call::EditNote, url, &json!({ "body": body })).await?;
         Ok(())
     }
-}
-
-/// 202 means that GitLab took every line for a quick action and made no note.
-pub(crate) fn made_note(call: Call, reply: &Reply) -> Result<Note, Failure> {
-    if reply.status == StatusCode::ACCEPTED {
-        return Err(Failure::rejected(codes::NOTE_NOT_MADE, "the note held nothing but quick actions"));
-    }
-    Ok(reply.decode::<wire::Note>(call)?.into())
 }

@@ -1,10 +1,10 @@
 //! GitLab's answers, reduced to the fields that are used, and their translation. Unknown fields and words are let pass.
 
-use collie_core::id::{IssueIid, JobId, MrIid, NoteId, PipelineId, ProjectId, Sha, UserId};
+use collie_core::id::{JobId, MrIid, NoteId, PipelineId, ProjectId, Sha, UserId};
 use collie_core::issue::ci;
 use collie_core::mr::view;
 use collie_core::time::Timestamp;
-use collie_engine::ports::ProjectIssue;
+use collie_engine::ports::TrackedIssue;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -241,14 +241,17 @@ struct TestCase {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Issue {
-    iid: IssueIid,
+    iid: u64,
     state: String,
-    title: String,
     description: Option<String>,
-    #[serde(default)]
-    labels: Vec<String>,
-    #[serde(default)]
     web_url: String,
+}
+
+impl Issue {
+    /// Whether its description holds a text.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        self.description.as_ref().is_some_and(|description| description.contains(text))
+    }
 }
 
 impl From<PipelineRow> for ci::Pipeline {
@@ -300,16 +303,9 @@ impl From<TestCase> for ci::FailingCase {
     }
 }
 
-impl From<Issue> for ProjectIssue {
+impl From<Issue> for TrackedIssue {
     fn from(issue: Issue) -> Self {
-        Self {
-            iid: issue.iid,
-            is_open: issue.state == "opened",
-            title: issue.title,
-            description: issue.description.unwrap_or_default(),
-            labels: issue.labels,
-            web_url: issue.web_url,
-        }
+        Self { iid: issue.iid, url: issue.web_url, is_open: issue.state == "opened" }
     }
 }
 

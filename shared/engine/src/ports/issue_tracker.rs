@@ -43,7 +43,8 @@ pub trait IssueTracker: Send + Sync {
     /// `GET …/issues/:iid`; none where there is no such issue.
     async fn issue(&self, project: &ProjectRef, iid: u64) -> Result<Option<TrackedIssue>, Failure>;
 
-    /// `GET …/issues?scope=created_by_me&search=…&in=description`: the issue of our own that holds this marker.
+    /// `GET …/issues?scope=created_by_me`: the newest issue of our own whose description holds this marker, open or closed. GitLab's
+    /// search does not see what HTML comments hold.
     async fn own_issue(&self, project: &ProjectRef, marker: &str) -> Result<Option<TrackedIssue>, Failure>;
 
     /// `POST …/issues`.
