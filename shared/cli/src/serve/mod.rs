@@ -32,7 +32,9 @@ use collie_config::{Configuration, MAIN};
 use collie_core::id::ItemId;
 use collie_engine::blobs::Blobs;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, Items, Wakes};
+use collie_engine::ports::{Clock, IssueTracker, Items, Wakes};
+use collie_engine::repair::{IssueType, WorkItems};
+use collie_engine::settings::Repair;
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
 use doorbell::Doorbell;
@@ -182,9 +184,13 @@ impl Server {
         let uploads = LocalUploads::new(&api, archive.clone());
         let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
         let settings = Arc::new(forge.settings);
-        let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::clone(&settings));
         let line = Line::new(&data_dir);
         let tracking = line.tracking(&store, Arc::clone(&settings));
+        let gitlab_port = Arc::new(forge.gitlab);
+        let issue_type = IssueType::new(tracking.clone(), Arc::clone(&gitlab_port) as Arc<dyn IssueTracker>);
+        let engine = Engine::new(ports(&store, gitlab_port, archive, &bell), Arc::clone(&settings));
+        let engine = engine.with_type(collie_core::repair::ITEM_TYPE, Arc::new(issue_type));
+        let tracking = tracking.with_executor(Repair::WorkItem, Arc::new(WorkItems::new(engine.clone())));
         let limiter = Limiter::new(Arc::new(store.items.clone()), Arc::new(SystemClock), rate);
         let (auth, request_ids) = (Arc::new(callers), Arc::new(RandomIds));
         let state =
@@ -271,10 +277,10 @@ async fn place_of(gitlab: Gitlab, configuration: &mut Configuration) -> Result<(
     Ok((Some(simulator), Some(main)))
 }
 
-fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bell: &Doorbell<ItemId>) -> Ports {
+fn ports(store: &Store, gitlab: Arc<collie_gitlab::GitLab>, archive: FileArchive, bell: &Doorbell<ItemId>) -> Ports {
     Ports {
         items: Arc::new(store.items.clone()) as Arc<dyn Items>,
-        forge: Arc::new(gitlab),
+        forge: gitlab,
         archive: Arc::new(archive),
         wakes: Arc::new(bell.clone()) as Arc<dyn Wakes>,
         clock: Arc::new(SystemClock),

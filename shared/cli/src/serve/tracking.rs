@@ -1,6 +1,7 @@
 //! Issue tracking in process: what FIFO queues, their dead letters and an event bus do on AWS.
 //!
-//! One worker at a time looks at a queue; what waits is looked at again by time. Openings and closings are lines of `events.jsonl` in the
+//! One worker at a time looks at a queue; what waits is looked at again by time. What opened, and what closed, is brought to those who repair.
+//! Openings and closings are lines of `events.jsonl` in the
 //! data directory, for whoever wants to follow them.
 
 use super::SystemClock;
@@ -12,8 +13,10 @@ use super::workers::{Pool, Run};
 use async_trait::async_trait;
 use collie_core::error::{Class, Failure};
 use collie_core::issue::delivery::Reason;
-use collie_core::issue::hook::{HookEvent, Notice};
+use collie_core::issue::hook::{HookEvent, Notice, Repair as Offer};
 use collie_core::issue::id::{QueueName, RequestId};
+use collie_core::issue::key::IssueKey;
+use collie_core::issue::row::Event;
 use collie_engine::ports::{Clock as _, Jobs, Notices};
 use collie_engine::settings::{Queue, Settings};
 use collie_engine::tracking::work::Turn;
@@ -46,26 +49,46 @@ impl fmt::Display for Letter {
     }
 }
 
-/// The lines of jobs and of dead letters.
+/// What those who repair are to hear.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum News {
+    /// A pass may have opened issues.
+    Opened(QueueName, Offer),
+    /// An issue has closed.
+    Closed(QueueName, IssueKey),
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened(queue, offer) => write!(f, "{queue}: openings of build {}", offer.build_id),
+            Self::Closed(queue, key) => write!(f, "{queue}: {key} has closed"),
+        }
+    }
+}
+
+/// The lines of jobs, of dead letters and of repairs.
 pub(crate) struct Line {
     bells: Bells,
     jobs: Rings<QueueName>,
     letters: Rings<Letter>,
+    news: Rings<News>,
 }
 
 #[derive(Clone)]
 struct Bells {
     jobs: Doorbell<QueueName>,
     letters: Doorbell<Letter>,
+    news: Doorbell<News>,
     events: PathBuf,
 }
 
 impl Line {
     /// Lines that tell openings and closings in this data directory.
     pub(crate) fn new(data_dir: &DataDir) -> Self {
-        let ((job_bell, jobs), (letter_bell, letters)) = (doorbell(), doorbell());
-        let bells = Bells { jobs: job_bell, letters: letter_bell, events: data_dir.join("events.jsonl") };
-        Self { bells, jobs, letters }
+        let ((job_bell, jobs), (letter_bell, letters), (news_bell, news)) = (doorbell(), doorbell(), doorbell());
+        let bells = Bells { jobs: job_bell, letters: letter_bell, news: news_bell, events: data_dir.join("events.jsonl") };
+        Self { bells, jobs, letters, news }
     }
 
     /// The use cases over the store and these lines.
@@ -75,12 +98,12 @@ impl Line {
         Tracking::new(TrackingPorts { rows, jobs: Arc::clone(&bells) as Arc<dyn Jobs>, notices: bells, clock }, settings)
     }
 
-    /// Works for all queues, and for dead letters, until told to stop. What a process before left is looked at first.
+    /// Works for all queues, for dead letters and for those who repair, until told to stop. What a process before left is looked at first.
     pub(crate) fn work(self, tracking: Tracking, stop: Stop) -> JoinSet<()> {
-        let Self { bells, jobs, letters } = self;
+        let Self { bells, jobs, letters, news } = self;
         tracking.queues().iter().for_each(|queue| bells.jobs.ring(queue.name.clone(), Duration::ZERO));
         let mut pools = JoinSet::new();
-        let recovery = tracking.clone();
+        let (recovery, repairs) = (tracking.clone(), tracking.clone());
         let work = move |queue: QueueName| -> Run {
             let tracking = tracking.clone();
             Box::pin(async move { look(&tracking, &queue).await })
@@ -89,8 +112,13 @@ impl Line {
             let tracking = recovery.clone();
             Box::pin(async move { recover(&tracking, &letter).await })
         };
+        let tell = move |news: News| -> Run {
+            let tracking = repairs.clone();
+            Box::pin(async move { tell(&tracking, &news).await })
+        };
         pools.spawn(Pool::new(work, jobs, AT_ONCE).work(stop.clone()));
-        pools.spawn(Pool::new(recover, letters, AT_ONCE).work(stop));
+        pools.spawn(Pool::new(recover, letters, AT_ONCE).work(stop.clone()));
+        pools.spawn(Pool::new(tell, news, AT_ONCE).work(stop));
         pools
     }
 }
@@ -119,6 +147,16 @@ async fn recover(tracking: &Tracking, letter: &Letter) -> Option<Duration> {
     }
 }
 
+async fn tell(tracking: &Tracking, news: &News) -> Option<Duration> {
+    let told = match news {
+        News::Opened(queue, offer) => tracking.repair(tracking.queue(queue.as_str())?, offer).await.map(drop),
+        News::Closed(queue, key) => tracking.repaired(tracking.queue(queue.as_str())?, key).await,
+    };
+    let failure = told.err()?;
+    tracing::warn!(%news, code = failure.code, message = failure.message, "those who repair did not hear; telling them again");
+    Some(TRY_AGAIN)
+}
+
 #[async_trait]
 impl Jobs for Bells {
     async fn ring(&self, queue: &QueueName, _job: RequestId, _occasion: &str) -> Result<(), Failure> {
@@ -140,8 +178,16 @@ impl Jobs for Bells {
 impl Notices for Bells {
     async fn publish(&self, queue: &QueueName, notice: &Notice) -> Result<(), Failure> {
         match notice {
-            Notice::Hook(hook) => self.append(&hook.event_of(queue)),
-            Notice::Repair(_) => Ok(()),
+            Notice::Hook(hook) => {
+                if hook.event == Event::Closed {
+                    self.news.ring(News::Closed(queue.clone(), hook.key.clone()), Duration::ZERO);
+                }
+                self.append(&hook.event_of(queue))
+            }
+            Notice::Repair(offer) => {
+                self.news.ring(News::Opened(queue.clone(), offer.clone()), Duration::ZERO);
+                Ok(())
+            }
         }
     }
 }

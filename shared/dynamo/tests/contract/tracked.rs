@@ -6,7 +6,7 @@ use collie_core::issue::id::{BuildId, QueueName, RequestId, Source};
 use collie_core::issue::key::IssueKey;
 use collie_core::issue::row::{
     Analysis, Build, BuildIssue, Checkpoint, Event, Finding, HistoryEntry, Issue, Job, LogEntry, Milestone, OpenMark, Outcome, Phase,
-    QueueHead, Request, RequestIssue, Row, RowKey, Set, Status, Summary, Suppression, UriClaim,
+    QueueHead, RepairOffer, Request, RequestIssue, Row, RowKey, Set, Status, Summary, Suppression, UriClaim,
 };
 use collie_core::issue::table::{Belief, Edit, Page, Range, Table};
 use collie_engine::ports::Written;
@@ -103,6 +103,10 @@ pub(crate) fn rows(full: bool) -> Vec<(RowKey, Row)> {
         (RowKey::summary(&key), summary(&key, full).into()),
         (RowKey::request_issue(request(3), &key), request_issue(&key).into()),
         history(request(3), sample_milestone(full)),
+        (
+            RowKey::repair("gitlab_issue", &build_id(3), &key),
+            RepairOffer { key: key.clone(), executor: "gitlab_issue".into(), at: at(9) }.into(),
+        ),
     ]
 }
 

@@ -146,7 +146,7 @@ pub(crate) async fn a_build_ends_once_and_may_be_reported_of_afterwards(store: T
 pub(crate) async fn a_build_that_is_not_there_does_not_change(store: Tracking) {
     let mut queue = Queue::new(store);
     for edit in [change(BuildChange::Report), ended(Analysis::Completed, None), concluded(Outcome::Failed)] {
-        queue.refused(&[edit.clone()]).await;
+        queue.refused(std::slice::from_ref(&edit)).await;
         queue.refused(&[edit, create((RowKey::open(&unit("a")), mark(&unit("a"))))]).await;
     }
     queue.compare_sets(&[queue_set()]).await;

@@ -86,7 +86,7 @@ async fn rows_are_written_as_recorded() {
 async fn recorded_rows_are_read_back() {
     let (client, store) = on_a_table().await;
     let recorded: Vec<Value> = serde_json::from_str(RECORDED).unwrap();
-    assert_eq!(recorded.len(), 26);
+    assert_eq!(recorded.len(), 28);
     for row in &recorded {
         let mut row = attributes(row);
         row.insert("later".into(), AttributeValue::Ss(vec!["of a newer version".into()]));

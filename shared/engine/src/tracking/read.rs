@@ -134,7 +134,7 @@ impl Tracking {
         self.tracked_request(queue, request).await?;
         let paging = Paging { after: None, limit: MAX_LOOKS };
         let mut entries = self.listed(queue, Set::History(request), String::new(), paging, |_: &HistoryEntry| true).await?.items;
-        entries.sort_by(|a, b| (a.at, a.milestone.id()).cmp(&(b.at, b.milestone.id())));
+        entries.sort_by_key(|entry| (entry.at, entry.milestone.id()));
         Ok(entries)
     }
 
