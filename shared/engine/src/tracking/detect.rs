@@ -345,7 +345,9 @@ impl Look<'_> {
     async fn report(&mut self, at: &ProjectRef, id: PipelineId) -> Result<TestReport, Stop> {
         match self.ask()?.test_report(at, id, MAX_REPORT_BYTES).await {
             Ok(report) => Ok(report),
-            Err(failure) if matches!(failure.class, Class::Rejected | Class::Gone | Class::Bug) => Err(Stop::Unknown(Unknown::ReportBroken)),
+            Err(failure) if matches!(failure.class, Class::Rejected | Class::Gone | Class::Bug) => {
+                Err(Stop::Unknown(Unknown::ReportBroken))
+            }
             Err(failure) => Err(Stop::Failed(failure)),
         }
     }
