@@ -7,6 +7,7 @@
 )]
 
 pub mod effects;
+pub mod failing;
 pub mod invariants;
 pub mod mutant;
 pub mod people;
