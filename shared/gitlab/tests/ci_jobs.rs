@@ -9,6 +9,7 @@ use collie_core::time::Timestamp;
 use collie_engine::ports::{Forge, JobRetry, ProjectRef, TraceTail};
 use collie_gitlab::GitLab;
 use gitlab_sim::{DEMO_PROJECT_ID, JobRule, Sim};
+use std::time::Duration;
 use support::demo::Demo;
 use support::{NOW, Stub, answer, refusal};
 

@@ -21,8 +21,8 @@ use collie_engine::ingest::{Ingested, Received};
 use collie_engine::ports::{Archive, Forge, IssueTracker, Items, Jobs, Notices, ProjectRef, TrackingRows, Wakes};
 use collie_engine::repair::{IssueType, WorkItems};
 use collie_engine::settings::{Project, Repair, Settings};
-use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::submit::{Submission, Submitted};
+use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports, lifecycle, submit};
 use collie_gitlab::{Connection, GitLab};
 use futures::future::BoxFuture;
@@ -309,7 +309,12 @@ impl World {
             policy: self.0.policy.lock().unwrap().clone(),
             ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };
-        Settings { projects: vec![project], handled_types: vec!["mr".into(), "issue".into()], queues: vec![failing::queue()], max_attempts: 5 }
+        Settings {
+            projects: vec![project],
+            handled_types: vec!["mr".into(), "issue".into()],
+            queues: vec![failing::queue()],
+            max_attempts: 5,
+        }
     }
 
     /// Runs a process until it is done; none where it died.

@@ -23,7 +23,7 @@ fn issues(world: &World) -> Vec<(String, String, Vec<String>)> {
     };
     let mut issues = world.sim().issues(DEMO_PROJECT_ID);
     issues.sort_by_key(|issue| issue.iid);
-    issues.into_iter().map(|issue| (issue.title, issue.state, units(&issue.description))).collect()
+    issues.into_iter().map(|issue| (issue.title, issue.state, units(&issue.description.unwrap_or_default()))).collect()
 }
 
 /// Lets the world go on until every active item waits for its regular look.
@@ -32,7 +32,13 @@ async fn settled(world: &World) {
         .until(HOUR, || async {
             let now = world.sim().now_ms();
             let items = world.all_items().await;
-            items.iter().all(|item| if item.is_active() { item.due_at.is_some_and(|at| at.as_millis() > now) && !item.actionable } else { item.due_at.is_none() })
+            items.iter().all(|item| {
+                if item.is_active() {
+                    item.due_at.is_some_and(|at| at.as_millis() > now) && !item.actionable
+                } else {
+                    item.due_at.is_none()
+                }
+            })
         })
         .await;
 }
