@@ -105,7 +105,8 @@ mod tests {
     fn what_is_said_once_has_one_id_and_no_other_has_it() {
         let id = |queue: &str, said: &str| deduplication_id(&QueueName::new(queue), said);
         assert_eq!(id("app-main", "7 admitted"), id("app-main", "7 admitted"));
-        let others = [id("app", "main 7 admitted"), id("app-main", "7 stale 1"), id("app-main", "71 admitted"), id("app-main", "7 admitted")];
+        let others =
+            [id("app", "main 7 admitted"), id("app-main", "7 stale 1"), id("app-main", "71 admitted"), id("app-main", "7 admitted")];
         assert_eq!(others.iter().filter(|other| **other == id("app-main", "7 admitted")).count(), 1);
         assert!(others.iter().all(|id| id.len() == 64 && id.bytes().all(|b| b.is_ascii_hexdigit())));
     }

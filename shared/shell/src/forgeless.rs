@@ -7,7 +7,8 @@ use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_engine::ports::{
-    Forge, IssueEdit, IssueTracker, JobRetry, MergeOptions, MrEdit, NewCommit, NewIssue, NewMergeRequest, ProjectRef, TraceTail, TrackedIssue, Tree,
+    Forge, IssueEdit, IssueTracker, JobRetry, MergeOptions, MrEdit, NewCommit, NewIssue, NewMergeRequest, ProjectRef, TraceTail,
+    TrackedIssue, Tree,
 };
 
 /// No forge at all: only `execute` needs one and may read its credentials.
