@@ -29,7 +29,7 @@ impl Work for Execute {
     }
 
     /// However the run ended, its wake-up is spent: what is left to do is due in the row.
-    async fn run(&self, id: ItemId, invocation: &Invocation) -> Result<(), Failure> {
+    async fn run(&self, id: ItemId, invocation: &Invocation) -> Result<Ended, Failure> {
         let worker = Worker { actor: format!("execute/{}", invocation.request_id), deadline: Some(invocation.deadline) };
         let ran = self.engine.execute(&id, &worker).await?;
         tracing::info!(item = %id, ?ran, "run ended");
