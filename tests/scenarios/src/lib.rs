@@ -8,6 +8,7 @@
 
 pub mod detected;
 pub mod effects;
+pub mod failing;
 pub mod invariants;
 pub mod mutant;
 pub mod people;

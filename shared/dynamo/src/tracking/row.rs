@@ -9,9 +9,9 @@ use collie_core::time::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long build issues and the history of requests are kept: 180 days after the tracking of their request, which ends within a day
-/// where a queue does not say otherwise. Counted from when they were written, since they are never written again.
-pub const KEPT: Duration = Duration::from_secs(181 * 24 * 60 * 60);
+/// How long build issues and the history of requests are kept: 180 days after the tracking of their request, and the week that a queue
+/// may let a job wait at most. Counted from when they were written, since they are never written again.
+pub const KEPT: Duration = Duration::from_secs(187 * 24 * 60 * 60);
 
 /// The attribute that holds the columns.
 pub(crate) const COLUMNS: &str = "d";

@@ -139,8 +139,8 @@ async fn what_builds_reported_and_the_history_of_requests_expire_and_nothing_els
     assert_eq!(
         expiring,
         [
-            (sk("issue#unit\"20tests!a::b\"20#1\"2050%\"20\"22é\"22!"), days(reported, 181)),
-            (sk("history#event/issues_reconciled/gitlab/4242/3"), days(told, 181)),
+            (sk("issue#unit\"20tests!a::b\"20#1\"2050%\"20\"22é\"22!"), days(reported, 187)),
+            (sk("history#event/issues_reconciled/gitlab/4242/3"), days(told, 187)),
         ]
     );
 }

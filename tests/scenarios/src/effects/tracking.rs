@@ -1,6 +1,6 @@
 //! The ports of issue tracking, as a process has them.
 
-use super::{Process, unheard_write};
+use super::{Process, unheard_read, unheard_write};
 use crate::schedule;
 use async_trait::async_trait;
 use collie_core::error::Failure;
@@ -9,7 +9,7 @@ use collie_core::issue::hook::Notice;
 use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::issue::row::{Row, RowKey};
 use collie_core::issue::table::{Edit, Page, Range};
-use collie_engine::ports::{Jobs, Notices, TrackingRows, Written};
+use collie_engine::ports::{IssueEdit, IssueTracker, Jobs, NewIssue, Notices, ProjectRef, TrackedIssue, TrackingRows, Written};
 
 #[async_trait]
 impl TrackingRows for Process<dyn TrackingRows> {
@@ -44,5 +44,24 @@ impl Jobs for Process<dyn Jobs> {
 impl Notices for Process<dyn Notices> {
     async fn publish(&self, queue: &QueueName, notice: &Notice) -> Result<(), Failure> {
         self.effect("notices.publish", || self.inner.publish(queue, notice), unheard_write).await
+    }
+}
+
+#[async_trait]
+impl IssueTracker for Process<dyn IssueTracker> {
+    async fn issue(&self, project: &ProjectRef, iid: u64) -> Result<Option<TrackedIssue>, Failure> {
+        self.effect("tracker.issue", || self.inner.issue(project, iid), unheard_read).await
+    }
+
+    async fn own_issue(&self, project: &ProjectRef, marker: &str) -> Result<Option<TrackedIssue>, Failure> {
+        self.effect("tracker.own_issue", || self.inner.own_issue(project, marker), unheard_read).await
+    }
+
+    async fn open_issue(&self, project: &ProjectRef, issue: &NewIssue) -> Result<TrackedIssue, Failure> {
+        self.effect("tracker.open_issue", || self.inner.open_issue(project, issue), unheard_write).await
+    }
+
+    async fn edit_issue(&self, project: &ProjectRef, iid: u64, edit: &IssueEdit) -> Result<TrackedIssue, Failure> {
+        self.effect("tracker.edit_issue", || self.inner.edit_issue(project, iid, edit), unheard_write).await
     }
 }
