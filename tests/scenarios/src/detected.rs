@@ -79,10 +79,11 @@ impl Detected {
 
     /// Somebody pushes; the answer is the pipeline, which is made.
     pub fn push(&self) -> u64 {
+        let known = self.sim.pipelines(DEMO_PROJECT_ID).len();
         let at = self.sim.now_ms().to_string();
         self.sim.push(DEMO_PROJECT_ID, "main", &[("pushed", Some(&at))], "Work", "root");
-        self.sim.advance_by(3_000);
-        self.sim.pipelines(DEMO_PROJECT_ID).iter().rev().find(|row| row.reference == "main").unwrap().id
+        self.sim.advance_by(2_000);
+        self.sim.pipelines(DEMO_PROJECT_ID)[known].id
     }
 
     /// Pipelines end.

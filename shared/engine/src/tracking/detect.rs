@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub const MAX_CALLS: usize = 200;
 /// Pipelines that one look admits.
 const MAX_ADMISSIONS: usize = 50;
-/// Jobs that one look goes on with, oldest first.
+/// Jobs that one look goes on with, oldest first; those behind them are tracked after them anyway.
 const MAX_JOBS: usize = 50;
 
 /// What one look did.
@@ -208,7 +208,6 @@ impl Look<'_> {
     /// Goes on with every job whose request is a pipeline. A failure that is about one pipeline does not keep the others.
     async fn go_on(&mut self) -> Result<(), Failure> {
         let page = self.tracking().ports.rows.range(self.name(), &Range::first(Set::Jobs, MAX_JOBS)).await?;
-        self.done.is_cut |= page.more;
         let mut failed = None;
         for job in page.rows.into_iter().filter_map(|(_, row)| Job::try_from(row).ok()) {
             match self.go_on_with(job.request).await {
