@@ -46,6 +46,18 @@ impl Caller {
         self.grants.covers(&Request::Admin)
     }
 
+    /// Whether they may report builds and issues to a queue.
+    #[must_use]
+    pub fn may_report(&self, queue: &str) -> bool {
+        self.grants.may_report(queue)
+    }
+
+    /// Whether they may read builds and issues of a queue.
+    #[must_use]
+    pub fn may_read_queue(&self, queue: &str) -> bool {
+        self.grants.may_read_queue(queue)
+    }
+
     /// Whether the caller may see an item, as far as its row tells: labels are not there and may still forbid it.
     #[must_use]
     pub fn may_see(&self, item: &Item) -> bool {
@@ -119,6 +131,24 @@ pub(crate) fn actor(identity: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collie_core::access::{Globs, Grant};
+
+    #[test]
+    fn queues_are_asked_of_the_grants_and_an_admin_may_do_both() {
+        let queues = Globs::new(["app-*"]);
+        let reporter = Caller::new("gitlab.example.com|ci", Grants::new(vec![Grant::CiReport { queues: queues.clone() }]));
+        let reader = Caller::new("gitlab.example.com|dashboard", Grants::new(vec![Grant::CiRead { queues }]));
+        let cases = [
+            (&reporter, (true, false)),
+            (&reader, (false, true)),
+            (&Caller::own_items("local|alice"), (false, false)),
+            (&Caller::admin("local|root"), (true, true)),
+        ];
+        for (caller, (reports, reads)) in cases {
+            let may = (caller.may_report("app-main"), caller.may_read_queue("app-main"));
+            assert_eq!(may, (reports, reads), "{}", caller.identity);
+        }
+    }
 
     #[test]
     fn jwt_11_long_identities_that_begin_alike_stay_apart() {

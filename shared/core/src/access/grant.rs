@@ -208,9 +208,49 @@ impl Grants {
         self.0.iter().any(|grant| matches!(grant, Grant::Submit(_) | Grant::Admin))
     }
 
+    /// Whether builds and issues may be reported to a queue.
+    #[must_use]
+    pub fn may_report(&self, queue: &str) -> bool {
+        self.covers(&Request::CiReport(queue))
+    }
+
+    /// Whether builds and issues of a queue may be read. Reporting to it is another matter.
+    #[must_use]
+    pub fn may_read_queue(&self, queue: &str) -> bool {
+        self.covers(&Request::CiRead(queue))
+    }
+
     /// Whether some work items of a project may be seen.
     #[must_use]
     pub fn show_project(&self, path: &str) -> bool {
         self.0.iter().any(|grant| grant.shows_project(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_reported_to_and_read_by_grants_of_their_own() {
+        let queues = || Globs::new(["app-*", "main"]);
+        let report = || Grant::CiReport { queues: queues() };
+        let read = || Grant::CiRead { queues: queues() };
+        let of_projects = || Grant::Read { projects: Globs::any() };
+        let cases = [
+            (vec![report()], "app-main", (true, false)),
+            (vec![report()], "main", (true, false)),
+            (vec![report()], "APP-main", (false, false)),
+            (vec![read()], "app-main", (false, true)),
+            (vec![read()], "other", (false, false)),
+            (vec![report(), read()], "app-main", (true, true)),
+            (vec![of_projects(), Grant::Submit(SubmitGrant::own_items())], "app-main", (false, false)),
+            (vec![Grant::Admin], "other", (true, true)),
+            (vec![], "app-main", (false, false)),
+        ];
+        for (grants, queue, (reports, reads)) in cases {
+            let grants = Grants::new(grants);
+            assert_eq!((grants.may_report(queue), grants.may_read_queue(queue)), (reports, reads), "{grants:?} of {queue}");
+        }
     }
 }
