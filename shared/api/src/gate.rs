@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use collie_auth::AuthError;
 use collie_core::files::sha256_hex;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
 
 const HOOK_TOKEN: &str = "x-gitlab-token";
@@ -60,20 +60,26 @@ pub(crate) async fn hooks(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let connection = state.hooks.connection(&webhook_id);
-    let sent = request.headers().get(HOOK_TOKEN).map(|token| token.as_bytes()).unwrap_or_default();
-    match connection.filter(|c| opens(c, sent)) {
-        Some(connection) => {
-            request.extensions_mut().insert(connection.clone());
-            Ok(next.run(request).await)
-        }
-        None => Err(Problem::new(Code::Unauthenticated, "X-Gitlab-Token is not the secret of this webhook")),
+    let refused = || Problem::new(Code::Unauthenticated, "X-Gitlab-Token is not the secret of this webhook");
+    let connection = state.hooks.connection(&webhook_id).ok_or_else(refused)?;
+    let sent = request.headers().get(HOOK_TOKEN).map(|token| token.as_bytes().to_vec()).unwrap_or_default();
+    if !is_opened(connection, &sent).await {
+        return Err(refused());
     }
+    request.extensions_mut().insert(connection.clone());
+    Ok(next.run(request).await)
+}
+
+/// Whether what a hook brought is its connection's secret, or has become it.
+async fn is_opened(connection: &HookConnection, sent: &[u8]) -> bool {
+    let secret = connection.secret.get();
+    let has_become = async || connection.secret.instead_of(&secret).await.is_some_and(|secret| opens(&secret, sent));
+    !sent.is_empty() && (opens(&secret, sent) || has_become().await)
 }
 
 /// Compares digests, so that neither content nor length of the secret shows in the time it takes.
-fn opens(connection: &HookConnection, sent: &[u8]) -> bool {
-    let secret = connection.secret.expose_secret().as_bytes();
+fn opens(secret: &SecretString, sent: &[u8]) -> bool {
+    let secret = secret.expose_secret().as_bytes();
     let same = sha256_hex(secret).as_bytes().ct_eq(sha256_hex(sent).as_bytes());
     bool::from(same) && !secret.is_empty()
 }

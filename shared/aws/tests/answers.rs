@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use collie_aws::{Access, Buckets, Clients, Endpoints, Keys, S3Archive, SecretStore, SqsWakes};
 use collie_core::error::{Class, Failure};
 use collie_core::id::ItemId;
-use collie_engine::ports::{Archive as _, Stored, Wakes as _};
+use collie_engine::ports::{Archive as _, Secrets, Stored, Wakes as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -118,8 +118,8 @@ async fn a_depth_that_sqs_does_not_say_is_no_zero() {
 
 #[tokio::test]
 async fn a_secret_is_text_without_its_line_end() {
-    let secret = SecretStore::new(answering(200, r#"{"SecretString":"glpat-1\n"}"#).await.0, "collie/".into()).get("gitlab/main").await;
+    let secret = SecretStore::new(answering(200, r#"{"SecretString":"glpat-1\n"}"#).await.0, "collie/".into()).secret("gitlab/main").await;
     assert_eq!(secret.unwrap().expose_secret(), "glpat-1");
-    let empty = SecretStore::new(answering(200, r#"{"SecretString":"\n"}"#).await.0, "collie/".into()).get("gitlab/main").await;
+    let empty = SecretStore::new(answering(200, r#"{"SecretString":"\n"}"#).await.0, "collie/".into()).secret("gitlab/main").await;
     assert_eq!(empty.unwrap_err().to_string(), "secret_empty: the secret collie/gitlab/main holds no text");
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::output;
-use crate::secrets::{Secrets, read_secret};
+use crate::secrets::{Secrets, credential_in};
 use clap::Args;
 use collie_config::{Configuration, ConnectionConfig, MAIN, ProjectConfig};
 use collie_gitlab::{Connection, GitLab};
@@ -126,8 +126,8 @@ fn connection(check: &Check, slug: &str, config: &ConnectionConfig) -> Result<Co
     let given = check.gitlab_token_file.as_deref().filter(|_| slug == MAIN);
     let secrets = Secrets { directory: check.secrets_dir.clone() };
     let token = match (given, &config.token) {
-        (Some(file), _) => read_secret(file)?,
-        (None, Some(name)) => secrets.resolve(name)?,
+        (Some(file), _) => credential_in(file)?,
+        (None, Some(name)) => secrets.credential(name)?,
         (None, None) => return Err("token is missing".to_owned()),
     };
     Ok(Connection { host, base_url, token, project_tokens: HashMap::new(), concurrency: config.concurrency })

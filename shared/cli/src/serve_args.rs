@@ -1,7 +1,7 @@
 //! `collie serve`: from flags and a file to a plan, then until a signal comes.
 
 use crate::error::Error;
-use crate::secrets::{Secrets, read_secret};
+use crate::secrets::{Secrets, credential_in};
 use crate::serve::{Behaviour, Gitlab, Hooks, MainConnection, Plan, Server};
 use crate::{output, stop_signal, text};
 use clap::{ArgGroup, Args};
@@ -87,7 +87,7 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
     };
     let gitlab = match (args.simulator, args.gitlab_url, args.gitlab_token_file) {
         (true, ..) => Gitlab::Simulated(Behaviour::usual(args.simulator_listen)),
-        (false, Some(url), Some(file)) => Gitlab::At(MainConnection { url, token: read_secret(&file).map_err(Error::Usage)? }),
+        (false, Some(url), Some(file)) => Gitlab::At(MainConnection { url, token: credential_in(&file).map_err(Error::Usage)? }),
         _ => Gitlab::Configured,
     };
     Ok(Plan {

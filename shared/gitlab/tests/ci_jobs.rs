@@ -28,7 +28,7 @@ async fn failed_pipeline() -> (Sim, GitLab, ProjectRef, PipelineId) {
     sim.push(DEMO_PROJECT_ID, "work", &[("a", Some("a"))], "a", "developer");
     sim.advance_by(120_000);
     let mut connection = connection(&host);
-    connection.token = SecretString::from(DEMO_BOT_TOKEN);
+    connection.token = SecretString::from(DEMO_BOT_TOKEN).into();
     let limits = collie_gitlab::Limits { max_answer_bytes: 1 << 20, read_timeout: Duration::from_secs(5), ..small_limits() };
     let gitlab = GitLab::with_limits(vec![connection], Arc::new(Still), limits).unwrap();
     let pipeline = sim.pipelines(DEMO_PROJECT_ID).last().unwrap().id;

@@ -4,10 +4,12 @@ use crate::environment::Environment;
 use crate::logs;
 use collie_aws::{Clients, S3Archive, S3Uploads, SecretStore, SqsWakes};
 use collie_config::Configuration;
+use collie_core::error::Failure;
 use collie_dynamo::DynamoItems;
 use collie_engine::blobs::Blobs;
+use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, Forge};
+use collie_engine::ports::{Clock, Forge, Secrets};
 use collie_engine::{Engine, Ports};
 use collie_system::{RandomIds, SystemClock};
 use std::sync::Arc;
@@ -104,9 +106,13 @@ impl Shell {
         SqsWakes::new(Arc::clone(&self.clients), self.environment.wake_queue_url.clone())
     }
 
-    /// The secrets.
-    #[must_use]
-    pub fn secrets(&self) -> SecretStore {
-        SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone())
+    /// The secret of a name, which is read anew where its other side no longer takes it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn credential(&self, name: &str) -> Result<Credential, Failure> {
+        let store: Arc<dyn Secrets> = Arc::new(SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone()));
+        let secret = store.secret(name).await?;
+        Ok(Credential::named(name, secret, store, Arc::clone(&self.clock)))
     }
 }
