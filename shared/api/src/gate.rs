@@ -1,13 +1,15 @@
 //! Who may come in: callers with a token, hooks with their connection's secret. Runs before a body is read.
 
+use crate::about::About;
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::state::{ApiState, HookConnection};
+use axum::Extension;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use collie_auth::AuthError;
 use collie_core::files::sha256_hex;
 use secrecy::{ExposeSecret, SecretString};
@@ -20,26 +22,21 @@ const FORWARDED_TOKEN: &str = "x-forwarded-access-token";
 /// The one route that such a proxy protects.
 const BEHIND_PROXY: &str = "/v1/me";
 
-/// Who an answer is for; the audit trail wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Actor(pub(crate) String);
-
 /// Lets a request with a good token through, with its caller.
-pub(crate) async fn callers(State(state): State<ApiState>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn callers(
+    State(state): State<ApiState>,
+    Extension(about): Extension<About>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let token = match token(&state, &request) {
         Some(token) => token,
-        None => return refused(AuthError::Missing),
+        None => return Err(refused(AuthError::Missing, &about)),
     };
-    match state.auth.authenticate(&token).await {
-        Ok(caller) => {
-            let actor = Actor(caller.identity.clone());
-            request.extensions_mut().insert(caller);
-            let mut response = next.run(request).await;
-            response.extensions_mut().insert(actor);
-            response
-        }
-        Err(error) => refused(error),
-    }
+    let caller = state.auth.authenticate(&token).await.map_err(|error| refused(error, &about))?;
+    about.caller(&caller);
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
 }
 
 /// The token of a request: where an OAuth proxy is before the route, the one that it brings, else the bearer's.
@@ -56,6 +53,7 @@ pub(crate) fn forwarded(headers: &HeaderMap) -> Option<String> {
 /// Lets a hook with its connection's secret through, with the connection. An unknown connection looks like a wrong secret.
 pub(crate) async fn hooks(
     State(state): State<ApiState>,
+    Extension(about): Extension<About>,
     Path(webhook_id): Path<String>,
     mut request: Request,
     next: Next,
@@ -66,6 +64,7 @@ pub(crate) async fn hooks(
     if !is_opened(connection, &sent).await {
         return Err(refused());
     }
+    about.identity(format!("hook|{}", connection.slug));
     request.extensions_mut().insert(connection.clone());
     Ok(next.run(request).await)
 }
@@ -89,7 +88,7 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-fn refused(error: AuthError) -> Response {
+fn refused(error: AuthError, about: &About) -> Problem {
     let problem = match &error {
         AuthError::Missing => Problem::new(Code::Unauthenticated, "send a token as Authorization: Bearer …"),
         AuthError::Invalid(_) | AuthError::Expired => Problem::new(Code::Unauthenticated, error.to_string()),
@@ -99,9 +98,8 @@ fn refused(error: AuthError) -> Response {
             Problem::new(Code::NoRule, format!("{error}; claims that do not fit: {}", failed_claims.join(", ")))
         }
     };
-    let mut response = problem.into_response();
     if let AuthError::NoRule { identity, .. } = error {
-        response.extensions_mut().insert(Actor(identity));
+        about.identity(identity);
     }
-    response
+    problem
 }

@@ -157,8 +157,12 @@ fn settled(verdict: Verdict) -> Result<Result<Claims, AuthError>, &'static str> 
 }
 
 fn granted(identity: String, ruling: Ruling) -> Result<Caller, AuthError> {
-    let Ruling { grants, failed_claims } = ruling;
-    if grants.is_empty() { Err(AuthError::NoRule { identity, failed_claims }) } else { Ok(Caller::new(identity, grants)) }
+    let Ruling { grants, rules, failed_claims } = ruling;
+    if grants.is_empty() {
+        Err(AuthError::NoRule { identity, failed_claims })
+    } else {
+        Ok(Caller { rules, ..Caller::new(identity, grants) })
+    }
 }
 
 fn cluster_of(rule: &Rule) -> Option<&str> {

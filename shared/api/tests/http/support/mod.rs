@@ -1,6 +1,7 @@
 //! A small world: the router over the store in memory, on a clock that stands still.
 
 mod fakes;
+mod log;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -22,6 +23,7 @@ use collie_engine::settings::{Project, Settings};
 use collie_engine::{Engine, Ports};
 use fakes::{Callers, Drawer, NoForge, Tally};
 pub(crate) use fakes::{Ring, Still};
+pub(crate) use log::Log;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
