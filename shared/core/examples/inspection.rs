@@ -86,7 +86,7 @@ fn paths(size: usize) -> Ready {
 /// The body of a submission, from its bytes on: many small actions, and some that are long.
 fn json(size: usize) -> Ready {
     let action = |n: usize| {
-        let lines = if n % 10 == 0 { 200 } else { 4 };
+        let lines = if n.is_multiple_of(10) { 200 } else { 4 };
         json!({"action": "create", "file_path": format!("src/file-{n}.rs"), "content": "say(\"Grüße\");\n\t// «да»\n".repeat(lines)})
     };
     let tenth: usize = (0..10).map(|n| action(n).to_string().len()).sum();
