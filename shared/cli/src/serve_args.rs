@@ -106,7 +106,9 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
 fn read_configuration(file: &Path) -> Result<Configuration, Error> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
     let listed = |problems: Vec<String>| problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>();
-    Configuration::parse(&text).map_err(|problems| Error::Usage(format!("{}:{}", file.display(), listed(problems))))
+    let configuration = Configuration::parse(&text).map_err(|problems| Error::Usage(format!("{}:{}", file.display(), listed(problems))))?;
+    configuration.warnings().iter().for_each(|warning| tracing::warn!(file = %file.display(), "{warning}"));
+    Ok(configuration)
 }
 
 fn add_project(configuration: &mut Configuration, path: &str) -> Result<(), Error> {

@@ -56,6 +56,7 @@ pub struct Shell {
 impl Shell {
     /// What a function has with this configuration. Nothing is connected yet.
     pub(crate) fn new(environment: Environment, configuration: Configuration, clients: Arc<Clients>) -> Self {
+        configuration.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         Self { environment, configuration: Arc::new(configuration), clients, clock: Arc::new(SystemClock) }
     }
 
