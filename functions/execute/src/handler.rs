@@ -6,7 +6,7 @@ use collie_core::id::ItemId;
 use collie_engine::Engine;
 use collie_engine::execute::Worker;
 use collie_shell::Invocation;
-use collie_shell::batch::{Record, Work};
+use collie_shell::batch::{Ended, Record, Work};
 use serde::Deserialize;
 
 /// Runs the items that messages ring for.
@@ -29,11 +29,11 @@ impl Work for Execute {
     }
 
     /// However the run ended, its wake-up is spent: what is left to do is due in the row.
-    async fn run(&self, id: ItemId, invocation: &Invocation) -> Result<(), Failure> {
+    async fn run(&self, id: ItemId, invocation: &Invocation) -> Result<Ended, Failure> {
         let worker = Worker { actor: format!("execute/{}", invocation.request_id), deadline: Some(invocation.deadline) };
         let ran = self.engine.execute(&id, &worker).await?;
         tracing::info!(item = %id, ?ran, "run ended");
-        Ok(())
+        Ok(Ended::Done)
     }
 }
 

@@ -10,7 +10,7 @@ use collie_engine::Engine;
 use collie_engine::ingest::{Error, Ingested, Received};
 use collie_engine::ports::Clock;
 use collie_shell::Invocation;
-use collie_shell::batch::{Record, Work};
+use collie_shell::batch::{Ended, Record, Work};
 use std::sync::Arc;
 
 /// Takes deliveries in.
@@ -36,14 +36,14 @@ impl Work for Ingest {
         Ok(job(Envelope::of(record), &self.hosts))
     }
 
-    async fn run(&self, job: Job, _: &Invocation) -> Result<(), Failure> {
+    async fn run(&self, job: Job, _: &Invocation) -> Result<Ended, Failure> {
         let ingested = match &job.host {
             Some(host) => self.engine.ingest(Received { host, delivery_id: &job.delivery_id, body: job.body.as_bytes() }).await,
             None => self.without_host(&job.body),
         };
         let ingested = ingested.map_err(refused)?;
         tracing::info!(host = job.host, ?ingested, "delivery taken");
-        Ok(())
+        Ok(Ended::Done)
     }
 }
 

@@ -35,7 +35,8 @@ async fn a_submission_is_stored_and_its_item_rung_for() {
     assert_eq!((status, body["outcome"].as_str()), (201, Some("created")), "{body}");
     let id = ItemId::new(body["work_item"]["id"].as_str().unwrap());
     assert_eq!(world.item(&id).await.branch.source_branch, "bot/greet");
-    assert_eq!(world.aws.take_sent(), [Sent { body: json!({"item_id": id}), delay_seconds: 0 }]);
+    let rung = Sent { queue: "collie-wakes".into(), group: None, deduplication_id: None, body: json!({"item_id": id}), delay_seconds: 0 };
+    assert_eq!(world.aws.take_sent(), [rung]);
     let content: Vec<_> =
         world.aws.objects().into_keys().filter(|key| key.starts_with(&format!("/content-bucket/content/{id}/"))).collect();
     assert_eq!(content.len(), 2);

@@ -1,24 +1,30 @@
-//! From a tick of the schedule to wake-ups. The event carries nothing that counts.
+//! From a tick of the schedule to wake-ups and jobs. The event carries nothing that counts.
 
 use collie_aws::SqsWakes;
 use collie_core::error::Failure;
 use collie_engine::Engine;
+use collie_engine::tracking::Tracking;
 use collie_engine::wake::WAKES_PER_TICK;
 use serde_json::{Value, json};
 
-/// Rings for due items.
+/// Rings for due items, and for tracked queues whose oldest job nobody looks at.
 pub(crate) struct Wake {
     pub(crate) engine: Engine,
+    pub(crate) tracking: Tracking,
     pub(crate) queue: SqsWakes,
 }
 
 impl Wake {
-    /// One look at everything that is due. What a full queue leaves no room for is still due at the next tick.
+    /// One look at everything that is due. What a full queue leaves no room for is still due at the next tick. Items and jobs do not
+    /// wait for each other: where one look fails, the other has its turn.
     pub(crate) async fn tick(&self) -> Result<Value, Failure> {
         let woken = self.look().await.inspect_err(|failure| {
             tracing::error!(code = failure.code, message = failure.message, "due items are not rung for; the next tick looks again");
-        })?;
-        Ok(json!({ "woken": woken }))
+        });
+        let rung = self.tracking.ring_stale().await.inspect_err(|failure| {
+            tracing::error!(code = failure.code, message = failure.message, "not all stale jobs are rung for; the next tick looks again");
+        });
+        Ok(json!({ "woken": woken?, "rung": rung? }))
     }
 
     async fn look(&self) -> Result<usize, Failure> {

@@ -1,4 +1,4 @@
-//! `wake`: finds due items and rings for them, once a minute.
+//! `wake`: finds due items and jobs that nobody looks at, and rings for them, once a minute.
 
 mod handler;
 
@@ -19,5 +19,5 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 }
 
 fn make(shell: &Shell) -> Result<Wake, StartError> {
-    Ok(Wake { engine: shell.engine(Arc::new(Forgeless))?, queue: shell.wakes() })
+    Ok(Wake { engine: shell.engine(Arc::new(Forgeless))?, tracking: shell.tracking()?, queue: shell.wakes() })
 }

@@ -21,6 +21,14 @@ pub enum Code {
     NoRule,
     /// There is no such work item, or it is another caller's.
     NotFound,
+    /// The queue is not configured.
+    UnknownQueue,
+    /// The queue has no such request.
+    UnknownRequest,
+    /// No request of the queue has this build.
+    UnknownBuild,
+    /// The queue has no such issue.
+    UnknownIssue,
     /// There is no such route.
     RouteNotFound,
     /// The route has no such method.
@@ -33,6 +41,14 @@ pub enum Code {
     NotCancellable,
     /// A newer item has taken over the branch.
     Superseded,
+    /// The request has another build, or the build another request.
+    BuildMismatch,
+    /// The request has ended.
+    RequestEnded,
+    /// The analysis of the build has ended.
+    AnalysisEnded,
+    /// The issue has another version than the one that was named.
+    StaleVersion,
     /// The body is too long.
     TooLarge,
     /// The submission breaks rules.
@@ -55,7 +71,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 31] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
@@ -64,12 +80,20 @@ impl Code {
         Self::Forbidden,
         Self::NoRule,
         Self::NotFound,
+        Self::UnknownQueue,
+        Self::UnknownRequest,
+        Self::UnknownBuild,
+        Self::UnknownIssue,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
         Self::CancelPending,
         Self::NotRetryable,
         Self::NotCancellable,
         Self::Superseded,
+        Self::BuildMismatch,
+        Self::RequestEnded,
+        Self::AnalysisEnded,
+        Self::StaleVersion,
         Self::TooLarge,
         Self::Policy,
         Self::UnknownProject,
@@ -93,12 +117,20 @@ impl Code {
             Self::Forbidden => ("forbidden", S::FORBIDDEN, "The caller may not do this"),
             Self::NoRule => ("no_rule", S::FORBIDDEN, "No rule knows the caller"),
             Self::NotFound => ("not_found", S::NOT_FOUND, "There is no such work item"),
+            Self::UnknownQueue => ("unknown_queue", S::NOT_FOUND, "There is no such queue"),
+            Self::UnknownRequest => ("unknown_request", S::NOT_FOUND, "There is no such request"),
+            Self::UnknownBuild => ("unknown_build", S::NOT_FOUND, "There is no such build"),
+            Self::UnknownIssue => ("unknown_issue", S::NOT_FOUND, "There is no such issue"),
             Self::RouteNotFound => ("route_not_found", S::NOT_FOUND, "There is no such route"),
             Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "The route has no such method"),
             Self::CancelPending => ("cancel_pending", S::CONFLICT, "The work item is being cancelled"),
             Self::NotRetryable => ("not_retryable", S::CONFLICT, "The work item cannot be retried"),
             Self::NotCancellable => ("not_cancellable", S::CONFLICT, "The work item has ended"),
             Self::Superseded => ("superseded", S::CONFLICT, "A newer work item has the branch"),
+            Self::BuildMismatch => ("build_mismatch", S::CONFLICT, "The request has another build"),
+            Self::RequestEnded => ("request_ended", S::CONFLICT, "The request has ended"),
+            Self::AnalysisEnded => ("analysis_ended", S::CONFLICT, "The build's analysis has ended"),
+            Self::StaleVersion => ("stale_version", S::CONFLICT, "The issue has changed"),
             Self::TooLarge => ("too_large", S::PAYLOAD_TOO_LARGE, "The body is too long"),
             Self::Policy => ("policy", S::UNPROCESSABLE_ENTITY, "The submission breaks rules"),
             Self::UnknownProject => ("unknown_project", S::UNPROCESSABLE_ENTITY, "The project is not configured"),

@@ -1,6 +1,7 @@
 //! The OpenAPI document, made from the routes and the types that they answer with.
 
 use crate::problem::Problem;
+use crate::routes::queues::{issues, report, requests};
 use crate::routes::{blobs, errors, hooks, lifecycle, progress, service, work_items};
 use crate::view::ProblemDocument;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -22,7 +23,9 @@ pub fn document() -> OpenApi {
     info(title = "Collie", description = "Work items that end as merged merge requests."),
     paths(
         work_items::submit, work_items::list, work_items::validate, work_items::show, progress::timeline, progress::explain,
-        lifecycle::retry, lifecycle::cancel, blobs::announce, service::me, service::health, service::openapi, hooks::take, errors::page
+        lifecycle::retry, lifecycle::cancel, blobs::announce, report::admit, report::associate, report::conclude, report::report,
+        report::end_analysis, issues::list, issues::show, issues::history, issues::log_entry, issues::edit_metadata, requests::issues,
+        requests::history, requests::tracking, service::me, service::health, service::openapi, hooks::take, errors::page
     ),
     components(schemas(ProblemDocument)),
     modifiers(&Security, &Problems)
@@ -48,7 +51,7 @@ struct Problems;
 impl Modify for Problems {
     fn modify(&self, openapi: &mut OpenApi) {
         for item in openapi.paths.paths.values_mut() {
-            for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+            for operation in [&mut item.get, &mut item.post, &mut item.put, &mut item.patch].into_iter().flatten() {
                 let responses = &mut operation.responses.responses;
                 if operation.security.is_some() {
                     responses.extend(COMMON.map(|(status, codes)| (status.to_owned(), RefOr::T(described(codes)))));

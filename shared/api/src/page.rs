@@ -8,6 +8,7 @@ use axum::extract::rejection::QueryRejection;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use collie_core::id::ItemId;
+use collie_engine::tracking::read::Paging;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -15,6 +16,9 @@ const DEFAULT_LIMIT: usize = 50;
 const LIMITS: RangeInclusive<usize> = 1..=200;
 /// A longer text is no id and no cursor.
 const MAX_ID: usize = 128;
+
+/// The longest place among keys is an encoded task and unit, or less.
+const MAX_PLACE: usize = 1024;
 
 /// A query as the extractor gives it.
 pub(crate) type Sent = Result<Query<Vec<(String, String)>>, QueryRejection>;
@@ -57,6 +61,20 @@ impl Parameters {
         known
     }
 
+    /// The same of one that has to be there.
+    pub(crate) fn required_as<T>(&mut self, name: &str, hint: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        if !self.values.contains_key(name) {
+            self.errors.push(FieldError::new(name, "missing_parameter", "is missing", hint));
+        }
+        self.take_as(name, hint, read)
+    }
+
+    /// How many rows a page of keys has, and behind which it begins.
+    pub(crate) fn paging(&mut self) -> Paging {
+        let limit = self.limit();
+        Paging { after: self.take_as("cursor", "take next_cursor of the page before", open_place), limit }
+    }
+
     /// How many rows a page has.
     pub(crate) fn limit(&mut self) -> usize {
         let read = |text: &str| text.parse().ok().filter(|n| LIMITS.contains(n));
@@ -77,6 +95,12 @@ impl Parameters {
 /// A cursor that callers need not understand.
 pub(crate) fn cursor(text: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(text)
+}
+
+/// A place among keys that hold what callers chose.
+fn open_place(cursor: &str) -> Option<String> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    String::from_utf8(bytes).ok().filter(|place| (1..=MAX_PLACE).contains(&place.len()))
 }
 
 fn open_cursor(cursor: &str) -> Option<String> {

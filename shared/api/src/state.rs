@@ -6,6 +6,7 @@ use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::Ids;
+use collie_engine::tracking::Tracking;
 use std::sync::Arc;
 
 /// Everything the routes need.
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub struct ApiState {
     /// The use cases.
     pub engine: Engine,
+    /// CI issues.
+    pub tracking: Tracking,
     /// Content by reference.
     pub blobs: Blobs,
     /// How many changes one identity may ask for.

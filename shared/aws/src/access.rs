@@ -33,6 +33,8 @@ pub struct Endpoints {
     pub sqs: Option<String>,
     /// S3; such an address is called with the bucket in the path.
     pub s3: Option<String>,
+    /// EventBridge.
+    pub eventbridge: Option<String>,
     /// Secrets Manager.
     pub secrets_manager: Option<String>,
 }

@@ -31,6 +31,7 @@ pub struct Clients {
     dynamodb: OnceLock<aws_sdk_dynamodb::Client>,
     sqs: OnceLock<aws_sdk_sqs::Client>,
     s3: OnceLock<aws_sdk_s3::Client>,
+    eventbridge: OnceLock<aws_sdk_eventbridge::Client>,
     secrets_manager: OnceLock<aws_sdk_secretsmanager::Client>,
 }
 
@@ -49,8 +50,15 @@ impl Clients {
             .timeout_config(timeouts.operation_timeout(CALL_TIMEOUT).build())
             .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
             .build();
-        let (dynamodb, sqs, s3, secrets_manager) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { config, endpoints, dynamodb, sqs, s3, secrets_manager }
+        Self {
+            config,
+            endpoints,
+            dynamodb: OnceLock::new(),
+            sqs: OnceLock::new(),
+            s3: OnceLock::new(),
+            eventbridge: OnceLock::new(),
+            secrets_manager: OnceLock::new(),
+        }
     }
 
     /// The client of DynamoDB.
@@ -75,6 +83,14 @@ impl Clients {
             let mut config = aws_sdk_s3::config::Builder::from(&self.config).force_path_style(self.endpoints.s3.is_some());
             config.set_endpoint_url(self.endpoints.s3.clone());
             aws_sdk_s3::Client::from_conf(config.build())
+        })
+    }
+
+    pub(crate) fn eventbridge(&self) -> &aws_sdk_eventbridge::Client {
+        self.eventbridge.get_or_init(|| {
+            let mut config = aws_sdk_eventbridge::config::Builder::from(&self.config);
+            config.set_endpoint_url(self.endpoints.eventbridge.clone());
+            aws_sdk_eventbridge::Client::from_conf(config.build())
         })
     }
 

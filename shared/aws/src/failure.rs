@@ -32,6 +32,11 @@ pub(crate) fn of<E: ProvideErrorMetadata>(service: &'static str, code: &'static 
     }
 }
 
+/// Whether one entry of a batch was refused for now, by its code: throttled, or a failure of the service.
+pub(crate) fn is_passing(code: &str) -> bool {
+    THROTTLED.contains(&code) || ["InternalFailure", "InternalException", "ServiceUnavailable"].contains(&code)
+}
+
 /// The status of the answer, where there was one.
 pub(crate) fn status<E>(error: &SdkError<E, HttpResponse>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())

@@ -40,7 +40,8 @@ async fn answering(status: u16, body: &'static str) -> (Arc<Clients>, Canned) {
 
 fn clients(endpoint: String) -> Arc<Clients> {
     let endpoint = Some(endpoint);
-    let endpoints = Endpoints { dynamodb: None, sqs: endpoint.clone(), s3: endpoint.clone(), secrets_manager: endpoint };
+    let endpoints =
+        Endpoints { dynamodb: None, sqs: endpoint.clone(), s3: endpoint.clone(), eventbridge: endpoint.clone(), secrets_manager: endpoint };
     let keys = Keys { id: "AKIA".into(), secret: SecretString::from("canary-key"), session: Some(SecretString::from("session")) };
     Arc::new(Clients::new(Access { region: "eu-central-1".into(), keys, endpoints }))
 }

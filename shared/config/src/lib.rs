@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod access;
+mod queues;
 mod schema;
 mod secret;
 mod section;
@@ -17,6 +18,7 @@ use collie_core::mr::ticket::PipelineRule;
 use collie_core::mr::train::MergeMode;
 use collie_core::policy::{Config as PolicyConfig, Policy};
 use collie_core::rate::Limit;
+use collie_engine::settings::Queue;
 use section::{Problems, Section};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +27,7 @@ use url::Url;
 /// The connection that `--simulator` and `--gitlab-url` describe.
 pub const MAIN: &str = "main";
 
+const ITEM_TYPES: [&str; 2] = [collie_core::mr::ITEM_TYPE, collie_core::repair::ITEM_TYPE];
 const SERVICE: &str = "collie";
 const CONCURRENCY: usize = 10;
 const MAX_ATTEMPTS: u32 = 5;
@@ -39,6 +42,10 @@ pub struct Configuration {
     pub connections: BTreeMap<String, ConnectionConfig>,
     /// Projects, in the file's order.
     pub projects: Vec<ProjectConfig>,
+    /// Item types that are worked on.
+    pub handled_types: Vec<String>,
+    /// Tracked lines of builds, by name.
+    pub queues: Vec<Queue>,
     /// Consecutive failures after which an item fails.
     pub max_attempts: u32,
     /// Changes that one identity may ask for in a minute.
@@ -87,6 +94,8 @@ impl Default for Configuration {
             service: SERVICE.to_owned(),
             connections: BTreeMap::new(),
             projects: Vec::new(),
+            handled_types: ITEM_TYPES.map(str::to_owned).into(),
+            queues: Vec::new(),
             max_attempts: MAX_ATTEMPTS,
             rate: Limit { per_minute: REQUESTS_PER_MINUTE },
             access: AccessConfig::default(),
@@ -122,7 +131,7 @@ impl Configuration {
     }
 }
 
-const LATER: [&str; 2] = ["queues", "audit"];
+const LATER: [&str; 1] = ["audit"];
 const LATER_IN_PROJECTS: [&str; 1] = ["poll"];
 
 fn read(value: Value, problems: &mut Problems) -> Configuration {
@@ -131,22 +140,24 @@ fn read(value: Value, problems: &mut Problems) -> Configuration {
     if !is_slug(&service) {
         problems.note("service", "a name is made of lower-case letters, digits and '-'");
     }
-    check_types(&mut root, problems);
+    let handled_types = handled_types(&mut root, problems);
     let connections = connections(root.raw("connections"), problems);
     let projects = projects(root.raw("projects"), problems);
+    let queues = queues::read(root.raw("queues"), &projects, problems);
     let (max_attempts, rate) = limits(root.raw("limits"), problems);
     let access = access::read(&mut root, problems);
     root.finish(&LATER, problems);
     check_connections(&projects, &connections, problems);
-    Configuration { service, connections, projects, max_attempts, rate, access }
+    Configuration { service, connections, projects, handled_types, queues, max_attempts, rate, access }
 }
 
-fn check_types(root: &mut Section, problems: &mut Problems) {
-    let types: Vec<String> = root.optional("handled_types", problems).unwrap_or_default();
-    for unknown in types.iter().filter(|t| *t != collie_core::mr::ITEM_TYPE) {
-        let problem = if unknown == "issue" { "is not supported yet" } else { "is no item type" };
-        problems.note("handled_types", format!("{unknown:?} {problem}"));
+/// All, where nothing is said.
+fn handled_types(root: &mut Section, problems: &mut Problems) -> Vec<String> {
+    let types: Option<Vec<String>> = root.optional("handled_types", problems);
+    for unknown in types.iter().flatten().filter(|t| !ITEM_TYPES.contains(&t.as_str())) {
+        problems.note("handled_types", format!("{unknown:?} is no item type"));
     }
+    types.unwrap_or_else(|| ITEM_TYPES.map(str::to_owned).into())
 }
 
 fn limits(value: Option<Value>, problems: &mut Problems) -> (u32, Limit) {
@@ -324,12 +335,11 @@ projects:
   - {path: group/a, connection: third, policy: {protected: []}}
   - {path: group/a}
 limits: {max_attempts: 0, requests_per_minute: 0}
-queues: {}
+audit: {}
 "#;
         let problems = Configuration::parse(text).unwrap_err();
         let expected = [
             "service: a name",
-            "handled_types: \"issue\" is not supported yet",
             "handled_types: \"epic\" is no item type",
             "connections.main.url:",
             "connections.main.token: a secret is written as",
@@ -344,7 +354,7 @@ queues: {}
             "projects: \"group/a\" is configured twice",
             "limits.max_attempts: must",
             "limits.requests_per_minute: must",
-            "queues: is not supported yet",
+            "audit: is not supported yet",
             "projects: group/a: there is no connection \"third\"",
             "connections.other.token: is missing",
         ];

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 pub fn schema() -> Value {
     let mut root = mapping(json!({
         "service": described(slug(), "the name on labels and in note markers"),
-        "handled_types": {"type": "array", "items": {"enum": ["mr"]}, "description": "item types that are worked on here"},
+        "handled_types": {"type": "array", "items": {"enum": ["mr", "issue"]}, "description": "item types that are worked on here"},
         "connections": {"type": "object", "additionalProperties": connection(), "description": "GitLab instances by name"},
         "projects": {"type": "array", "items": project()},
+        "queues": {"type": "object", "additionalProperties": queue(), "description": "tracked lines of builds, by name"},
         "limits": limits(),
         "rules": access::rules(),
         "clusters": access::clusters(),
@@ -48,6 +49,17 @@ fn project() -> Value {
     }));
     project["required"] = json!(["path"]);
     project
+}
+
+fn queue() -> Value {
+    let queue = mapping(json!({
+        "project": described(json!({"type": "string"}), "the path of a configured project"),
+        "ref": described(json!({"type": "string"}), "the branch or tag whose builds are tracked"),
+        "detector": {"enum": ["none", "gitlab"], "default": "none", "description": "who finds builds and issues: callers, or Collie"},
+        "repair": {"enum": ["none", "work_item"], "default": "none", "description": "what is done about what opened"},
+        "max_hold": {"type": "string", "pattern": "^[0-9]+[smh]$", "default": "24h", "description": "how long a build may take"},
+    }));
+    required(queue, json!(["project", "ref"]))
 }
 
 fn policy() -> Value {
@@ -146,7 +158,7 @@ mod tests {
     fn complete() -> Value {
         json!({
             "service": "collie",
-            "handled_types": ["mr"],
+            "handled_types": ["mr", "issue"],
             "connections": {"main": {
                 "url": "https://gitlab.example.com", "token": "secret:gitlab/main", "hook_secret": "secret:gitlab/hook", "concurrency": 10,
             }},
@@ -161,6 +173,7 @@ mod tests {
                 },
                 "ci_retry": [{"name": "gone", "match": {"stage": "test"}, "delays": ["0s", "3m"]}],
             }],
+            "queues": {"app-main": {"project": "group/app", "ref": "main", "detector": "gitlab", "repair": "work_item", "max_hold": "24h"}},
             "limits": {"max_attempts": 5, "requests_per_minute": 60},
             "rules": [
                 {
@@ -247,7 +260,7 @@ mod tests {
     fn schema_and_parser_know_the_same_keys_everywhere() {
         let mut found = vec![];
         mappings(&schema(), "", &mut found);
-        assert_eq!(found.len(), 18);
+        assert_eq!(found.len(), 19);
         for (place, keys) in found {
             assert_eq!(known_at(&place), keys, "{place}");
         }
@@ -262,6 +275,10 @@ mod tests {
             ("/projects/0/policy/max_bytes", json!("20 apples")),
             ("/projects/0/path", json!("app")),
             ("/limits/max_attempts", json!(0)),
+            ("/queues/app-main/detector", json!("oracle")),
+            ("/queues/app-main/repair", json!("duct tape")),
+            ("/queues/app-main/max_hold", json!("1d")),
+            ("/queues/app-main/project", json!("group/other")),
             ("/service", json!("Collie")),
             ("/connections/main/token", json!("glpat-inline")),
             ("/connections/main/concurrency", json!(-1)),

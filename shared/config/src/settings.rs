@@ -20,8 +20,9 @@ impl Configuration {
                 Err(problem) => problems.push(format!("projects: {}: {problem}", config.path)),
             }
         }
-        let handled_types = vec![collie_core::mr::ITEM_TYPE.to_owned()];
-        if problems.is_empty() { Ok(Settings { projects, handled_types, max_attempts: self.max_attempts }) } else { Err(problems) }
+        let settings =
+            Settings { projects, handled_types: self.handled_types.clone(), queues: self.queues.clone(), max_attempts: self.max_attempts };
+        if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
     fn project(&self, config: &ProjectConfig) -> Result<Project, String> {

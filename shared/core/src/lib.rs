@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod policy;
 pub mod queue;
 pub mod rate;
+pub mod repair;
 #[cfg(test)]
 mod sample;
 pub mod time;

@@ -117,7 +117,8 @@ impl Outcome {
     }
 
     /// Applies the outcome to a row. Dimensions that an enqueue after `seen` wrote stay; if a caller moved `rev` since
-    /// `rev`, neither attempts nor errors nor an end `failed` or `no_change` are written, since they were about something else.
+    /// `rev`, neither attempts nor errors nor an end `failed` or `no_change` are written, since they were about something else. An
+    /// enqueue after `seen` may be about what had not come up yet when the item was found resolved, so that it is not.
     pub fn apply(&self, item: &mut Item, seen: u64, rev: u64, now: Timestamp) {
         for (key, dimension) in &self.dims {
             if item.dim_seq.get(key).is_none_or(|&at| at <= seen) {
@@ -133,6 +134,7 @@ impl Outcome {
         }
         match &self.end {
             Some(End::Failed(_) | End::Completed(ResultKind::NoChange)) if item.rev != rev => {}
+            Some(End::Completed(ResultKind::Resolved)) if item.dim_seq.values().any(|&at| at > seen) => {}
             Some(end) => apply_end(item, end, now),
             None => {}
         }

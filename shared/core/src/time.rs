@@ -51,6 +51,21 @@ impl Timestamp {
     }
 }
 
+/// Reads a length of time as configuration writes it: `0s`, `3m`, `1h`.
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| is_number)?;
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
+}
+
 const fn millis(of: Duration) -> u64 {
     let millis = of.as_millis();
     if millis > u64::MAX as u128 { u64::MAX } else { millis as u64 }

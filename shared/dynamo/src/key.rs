@@ -22,7 +22,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    fn new(pk: String, sk: impl Into<String>) -> Self {
+    pub(crate) fn new(pk: String, sk: impl Into<String>) -> Self {
         Self { pk, sk: sk.into() }
     }
 
@@ -81,7 +81,8 @@ pub(crate) fn log_cursor(entry: &TimelineEntry) -> String {
     format!("{:015}#{:010}", entry.at.as_millis(), entry.epoch)
 }
 
-fn escape(part: &str) -> String {
+/// A part of a key that is not its last.
+pub(crate) fn escape(part: &str) -> String {
     part.replace('%', "%25").replace('#', "%23")
 }
 

@@ -10,7 +10,9 @@ pub mod memory;
 mod pack;
 mod row;
 pub mod schema;
+pub mod tracking;
 pub mod units;
 
-pub use dynamo::DynamoItems;
+pub use dynamo::{DynamoItems, DynamoTracking};
 pub use memory::MemoryItems;
+pub use tracking::MemoryTracking;

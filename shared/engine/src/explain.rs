@@ -7,7 +7,7 @@ use collie_core::decision::{Decision, Finding, Next, Rule};
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_core::item::{Blocked, Item, LastError, Phase};
-use collie_core::mr::facts::{Blocker, Facts};
+use collie_core::mr::facts::Blocker;
 use collie_core::time::Timestamp;
 
 /// The answer.
@@ -58,8 +58,7 @@ impl Engine {
     /// A `Bug` where the row does not hold what its type writes.
     pub fn explanation(&self, item: &Item) -> Result<Explanation, Failure> {
         let now = self.ports.clock.now();
-        let item_type = self.types.get(&item.item_type);
-        let item_type = item_type.ok_or_else(|| Failure::bug(format!("items of type {:?} are not handled here", item.item_type)))?;
+        let item_type = self.type_of(item)?;
         let decision = item_type.decide(item, now)?;
         Ok(Explanation {
             phase: item.phase,
@@ -69,7 +68,7 @@ impl Engine {
                 _ => None,
             },
             waiting_on: waiting_on(&decision),
-            merge_blockers: if item.is_active() { Facts::of(item)?.blockers } else { Vec::new() },
+            merge_blockers: if item.is_active() { item_type.blockers(item)? } else { Vec::new() },
             next_look_at: if item.is_active() { item.due_at } else { None },
             last_error: item.last_error.clone(),
         })

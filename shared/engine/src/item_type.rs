@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use collie_core::decision::{Action, Decision};
 use collie_core::error::Failure;
 use collie_core::event::Event;
-use collie_core::item::{Dimension, DimensionKey, Item};
+use collie_core::item::{Dimension, DimensionKey, Document, Item};
+use collie_core::mr::facts::Blocker;
 use collie_core::outcome::Outcome;
 use collie_core::time::Timestamp;
 use std::collections::BTreeMap;
@@ -16,6 +17,19 @@ use std::sync::Arc;
 pub trait ItemType: Send + Sync {
     /// The dimensions a new item is born with.
     fn seed(&self, now: Timestamp) -> BTreeMap<DimensionKey, Dimension>;
+
+    /// Whether callers may submit items of this type; others come from Collie itself.
+    fn takes_submissions(&self) -> bool {
+        false
+    }
+
+    /// What a retry of an item wants, and which dimensions it needs at once.
+    fn retried(&self, item: &Item, overwrite: bool) -> Result<(Document, Vec<(DimensionKey, Dimension)>), Failure>;
+
+    /// Every unmet condition of the item's end that is known.
+    fn blockers(&self, _item: &Item) -> Result<Vec<Blocker>, Failure> {
+        Ok(Vec::new())
+    }
 
     /// The one next action, or a wait.
     fn decide(&self, item: &Item, now: Timestamp) -> Result<Decision, Failure>;

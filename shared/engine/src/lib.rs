@@ -15,10 +15,12 @@ pub mod mr;
 pub mod ports;
 pub mod read;
 pub mod refusals;
+pub mod repair;
 pub mod settings;
 mod spec;
 pub mod submit;
 mod throttle;
+pub mod tracking;
 pub mod wake;
 
 pub use item_type::{ItemType, Registry};
@@ -68,6 +70,19 @@ impl Engine {
     pub fn new(ports: Ports, settings: Arc<Settings>) -> Self {
         let types = Registry::new().with(collie_core::mr::ITEM_TYPE, Arc::new(mr::MrType));
         Self { ports, settings, types, throttle: throttle::Throttle::default(), refusals: refusals::Recent::default() }
+    }
+
+    /// The engine with one more item type.
+    #[must_use]
+    pub fn with_type(mut self, name: &'static str, item_type: Arc<dyn ItemType>) -> Self {
+        self.types = self.types.with(name, item_type);
+        self
+    }
+
+    /// The type of an item.
+    pub(crate) fn type_of(&self, item: &Item) -> Result<&dyn ItemType, Failure> {
+        let unknown = || Failure::bug(format!("no item type {:?} is registered", item.item_type));
+        self.types.get(&item.item_type).ok_or_else(unknown)
     }
 
     /// The settings.

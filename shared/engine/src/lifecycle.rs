@@ -6,9 +6,7 @@ use crate::ports::ChangeError;
 use collie_core::access::Denied;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
-use collie_core::item::{AuditEntry, CancelRequest, Dimension, Document, Item, Phase, StateChange, Trigger};
-use collie_core::mr::dims;
-use collie_core::mr::wanted::Wanted;
+use collie_core::item::{AuditEntry, CancelRequest, Item, Phase, StateChange, Trigger};
 use collie_core::queue::{Cancel, Change, Enqueue, Retry, is_cancellable, is_retryable};
 use collie_core::time::Timestamp;
 use std::time::Duration;
@@ -97,13 +95,13 @@ impl Engine {
     async fn retry_of(&self, caller: &Caller, item: &Item, overwrite: bool) -> Result<Retry, Error> {
         let head = self.ports.items.head(&item.branch).await?.filter(|head| head.item_id == item.id).ok_or(Error::Superseded)?;
         let now = self.ports.clock.now();
-        let wanted = Wanted { overwrite, ..item.wanted.read()? };
+        let (wanted, dims) = self.type_of(item)?.retried(item, overwrite)?;
         Ok(Retry {
             rev: item.rev,
             head,
             token: self.ports.ids.token(),
-            wanted: Document::of(&wanted),
-            enqueue: Enqueue { dims: vec![(dims::mr(), Dimension::needed())], now },
+            wanted,
+            enqueue: Enqueue { dims, now },
             audit: caller_audit(&item.id, item.rev + 1, "retried", &caller.identity, Phase::Active, now),
         })
     }

@@ -45,6 +45,31 @@ pub(crate) fn malformed_hook() {
     tracing::debug!(target: TARGET, metric = "MalformedHooks", unit = "Count", value = 1_u64);
 }
 
+/// What came of one delivery of a tracking job.
+pub(crate) fn delivery(outcome: &str) {
+    tracing::debug!(target: TARGET, metric = "TrackingDeliveries", unit = "Count", value = 1_u64, outcome);
+}
+
+/// A tracking job was given to recovery.
+pub(crate) fn dead_letter(reason: &str) {
+    tracing::debug!(target: TARGET, metric = "TrackingDeadLetters", unit = "Count", value = 1_u64, reason);
+}
+
+/// What came of one recovery of a tracking job.
+pub(crate) fn recovery(outcome: &str) {
+    tracing::debug!(target: TARGET, metric = "TrackingRecoveries", unit = "Count", value = 1_u64, outcome);
+}
+
+/// Issue tracking met what must not happen.
+pub(crate) fn tracking_alarm(alarm: &str) {
+    tracing::debug!(target: TARGET, metric = "TrackingAlarms", unit = "Count", value = 1_u64, alarm);
+}
+
+/// How long the oldest job of a queue has been registered.
+pub(crate) fn head_age(queue: &str, age: Duration) {
+    tracing::debug!(target: TARGET, metric = "TrackingHeadAge", unit = "Milliseconds", value = millis(age), queue);
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

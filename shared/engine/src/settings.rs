@@ -3,6 +3,8 @@
 use crate::ports::ProjectRef;
 use collie_core::ci::RetryRules;
 use collie_core::id::{BranchIdentity, ProjectId};
+use collie_core::issue::delivery::Limits;
+use collie_core::issue::id::QueueName;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
 
@@ -21,6 +23,43 @@ pub struct Project {
     pub ci_retry: RetryRules,
 }
 
+/// A tracked line of builds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queue {
+    /// Its name.
+    pub name: QueueName,
+    /// The project's path.
+    pub project: String,
+    /// The branch or tag that is built.
+    pub reference: String,
+    /// Who finds its builds and their issues.
+    pub detector: Detector,
+    /// Who repairs what opened.
+    pub repair: Repair,
+    /// Bounds of its deliveries.
+    pub limits: Limits,
+}
+
+/// Who finds builds and their issues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Detector {
+    /// Callers report.
+    #[default]
+    None,
+    /// Collie reads GitLab's pipelines.
+    Gitlab,
+}
+
+/// Who repairs what opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repair {
+    /// Nobody.
+    #[default]
+    None,
+    /// A work item of type `issue` for every task.
+    WorkItem,
+}
+
 /// Settings of the whole service.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -28,6 +67,8 @@ pub struct Settings {
     pub projects: Vec<Project>,
     /// Item types this deployment handles (DDR-25); empty handles nothing.
     pub handled_types: Vec<String>,
+    /// Tracked lines of builds.
+    pub queues: Vec<Queue>,
     /// Consecutive failures after which an item fails (DDR-14).
     pub max_attempts: u32,
 }

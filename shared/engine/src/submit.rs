@@ -5,6 +5,7 @@
 
 use crate::Engine;
 use crate::access::Caller;
+use crate::item_type::ItemType;
 use crate::lifecycle::caller_audit;
 use crate::ports::{ChangeError, Created};
 use crate::settings::Project;
@@ -204,7 +205,8 @@ impl Engine {
         if let Some(denied) = caller.grants.deny(&submission.work()) {
             return Err(Error::Forbidden(denied));
         }
-        if !self.settings.handles(&submission.item_type) {
+        let takes = self.types.get(&submission.item_type).is_some_and(ItemType::takes_submissions);
+        if !takes || !self.settings.handles(&submission.item_type) {
             return Err(Error::UnhandledType(submission.item_type.clone()));
         }
         let project = self.settings.project(&submission.project).ok_or(Error::UnknownProject)?;
@@ -232,7 +234,7 @@ impl Engine {
         })
     }
 
-    async fn current_life(&self, branch: &BranchIdentity) -> Result<Option<(BranchHead, Item)>, Failure> {
+    pub(crate) async fn current_life(&self, branch: &BranchIdentity) -> Result<Option<(BranchHead, Item)>, Failure> {
         let Some(head) = self.ports.items.head(branch).await? else { return Ok(None) };
         let item = self.ports.items.item(&head.item_id).await?;
         let item = item.ok_or_else(|| Failure::bug(format!("the branch head names item {}, which is missing", head.item_id)))?;
@@ -274,7 +276,7 @@ impl Engine {
     }
 
     /// Sends a creation until the store says what became of it; the item's id makes repeating it safe.
-    async fn create_surely(&self, creation: &Creation) -> Result<Created, Failure> {
+    pub(crate) async fn create_surely(&self, creation: &Creation) -> Result<Created, Failure> {
         let mut last = self.ports.items.create(creation).await;
         for _ in 1..crate::STORE_TRIES {
             match last {

@@ -33,12 +33,20 @@ pub(crate) enum Call {
     Jobs,
     RetryJob,
     Trace,
+    Pipelines,
+    Pipeline,
+    Bridges,
+    TestReport,
+    Issue,
+    Issues,
+    OpenIssue,
+    EditIssue,
 }
 
 impl Call {
     /// Every call.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 35] = [
         Self::Project,
         Self::CurrentUser,
         Self::Branch,
@@ -66,6 +74,14 @@ impl Call {
         Self::Jobs,
         Self::RetryJob,
         Self::Trace,
+        Self::Pipelines,
+        Self::Pipeline,
+        Self::Bridges,
+        Self::TestReport,
+        Self::Issue,
+        Self::Issues,
+        Self::OpenIssue,
+        Self::EditIssue,
     ];
 
     /// The HTTP method.
@@ -77,8 +93,9 @@ impl Call {
             | Self::LeaveTrain
             | Self::StartPipeline
             | Self::AddNote
-            | Self::RetryJob => Method::POST,
-            Self::EditMergeRequest | Self::Merge | Self::EditNote => Method::PUT,
+            | Self::RetryJob
+            | Self::OpenIssue => Method::POST,
+            Self::EditMergeRequest | Self::Merge | Self::EditNote | Self::EditIssue => Method::PUT,
             Self::DeleteBranch => Method::DELETE,
             _ => Method::GET,
         }
@@ -114,6 +131,12 @@ impl Call {
             Self::Jobs => "…/pipelines/:id/jobs",
             Self::RetryJob => "…/jobs/:id/retry",
             Self::Trace => "…/jobs/:id/trace",
+            Self::Pipelines => "…/pipelines",
+            Self::Pipeline => "…/pipelines/:id",
+            Self::Bridges => "…/pipelines/:id/bridges",
+            Self::TestReport => "…/pipelines/:id/test_report",
+            Self::Issue | Self::EditIssue => "…/issues/:iid",
+            Self::Issues | Self::OpenIssue => "…/issues",
         }
     }
 }

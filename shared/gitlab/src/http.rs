@@ -43,23 +43,31 @@ impl Reply {
     }
 }
 
+/// A request, and the token that it carries.
+type Sendable = (RequestBuilder, SecretString);
+
 impl Scope<'_> {
     /// Sends one request and reads its answer. Where the token is refused and is another one by now, it is sent once more: nothing
     /// was done the first time.
     pub(crate) async fn exchange(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<Reply, Failure> {
+        self.exchange_within(call, url, body, self.gitlab.limits.max_answer_bytes).await
+    }
+
+    /// The same with a bound of its own for what a success may hold.
+    pub(crate) async fn exchange_within(&self, call: Call, url: Url, body: Option<Vec<u8>>, bound: usize) -> Result<Reply, Failure> {
         let body = body.map(Bytes::from);
-        let reply = self.exchange_with(self.credential.get(), call, url.clone(), body.clone()).await?;
+        let request = self.request(self.credential.get(), call, url.clone(), body.clone())?;
+        let reply = self.exchange_once(call, request, bound).await?;
         match self.token_instead(&reply).await {
-            Some(token) => self.exchange_with(token, call, url, body).await,
+            Some(token) => self.exchange_once(call, self.request(token, call, url, body)?, bound).await,
             None => Ok(reply),
         }
     }
 
-    async fn exchange_with(&self, token: SecretString, call: Call, url: Url, body: Option<Bytes>) -> Result<Reply, Failure> {
-        let request = self.request(&token, call, url, body)?;
+    async fn exchange_once(&self, call: Call, (request, token): Sendable, bound: usize) -> Result<Reply, Failure> {
         let _permit = self.permit().await?;
         let response = self.ask(call, request).await?;
-        self.receive(call, response, token).await
+        self.receive(call, response, token, bound).await
     }
 
     /// The token to send a refused request with again, if it has changed.
@@ -77,11 +85,12 @@ impl Scope<'_> {
     }
 
     async fn tail_with(&self, token: SecretString, call: Call, url: Url, most: usize) -> Result<(Reply, bool), Failure> {
-        let request = self.request(&token, call, url, None)?.header(RANGE, format!("bytes=-{most}"));
+        let (request, token) = self.request(token, call, url, None)?;
+        let request = request.header(RANGE, format!("bytes=-{most}"));
         let _permit = self.permit().await?;
         let mut response = self.ask(call, request).await?;
         if !response.status().is_success() {
-            return Ok((self.receive(call, response, token).await?, false));
+            return Ok((self.receive(call, response, token, most).await?, false));
         }
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, is_over) = end_of_body(call, response, most).await?;
@@ -101,29 +110,26 @@ impl Scope<'_> {
         Ok(response)
     }
 
-    fn request(&self, token: &SecretString, call: Call, url: Url, body: Option<Bytes>) -> Result<RequestBuilder, Failure> {
-        let token = private_token(token).ok_or_else(|| Failure::bug("a token fits no header"))?;
+    fn request(&self, sent_with: SecretString, call: Call, url: Url, body: Option<Bytes>) -> Result<Sendable, Failure> {
+        let token = private_token(&sent_with).ok_or_else(|| Failure::bug("a token fits no header"))?;
         let request = self.gitlab.client.request(call.method(), url).timeout(self.timeout(call));
         let request = request.header("private-token", token).header(ACCEPT, "application/json");
-        Ok(match body {
+        let request = match body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(body),
             None => request,
-        })
+        };
+        Ok((request, sent_with))
     }
 
     fn timeout(&self, call: Call) -> Duration {
         let limits = &self.gitlab.limits;
-        if matches!(call, Call::CreateCommit | Call::Trace) { limits.commit_timeout } else { limits.read_timeout }
+        if matches!(call, Call::CreateCommit | Call::Trace | Call::TestReport) { limits.commit_timeout } else { limits.read_timeout }
     }
 
-    async fn receive(&self, call: Call, mut response: Response, sent_with: SecretString) -> Result<Reply, Failure> {
+    async fn receive(&self, call: Call, mut response: Response, sent_with: SecretString, bound: usize) -> Result<Reply, Failure> {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
-        let body = if status.is_success() {
-            whole_body(call, response, self.gitlab.limits.max_answer_bytes).await?
-        } else {
-            start_of_body(response).await
-        };
+        let body = if status.is_success() { whole_body(call, response, bound).await? } else { start_of_body(response).await };
         Ok(Reply { status, headers, sent_with, body })
     }
 }

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod call;
+mod ci_reports;
 mod connection;
 mod error;
 mod forge;
 mod gitlab;
 mod http;
+mod issues;
 mod limits;
 mod merge_requests;
 mod merge_trains;
@@ -21,6 +23,7 @@ pub use connection::{ConfigError, Connection, Problem};
 pub use error::codes;
 pub use gitlab::GitLab;
 pub use limits::{
-    COMMIT_TIMEOUT, CONNECT_TIMEOUT, IDLE_TIMEOUT, Limits, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, MAX_PAGES, PAGE_ROWS, READ_TIMEOUT,
+    COMMIT_TIMEOUT, CONNECT_TIMEOUT, IDLE_TIMEOUT, Limits, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, MAX_PAGES, MAX_PIPELINE_PAGES, PAGE_ROWS,
+    READ_TIMEOUT,
 };
 pub use resolve::{CurrentUser, ResolvedProject};

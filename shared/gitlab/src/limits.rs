@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long one request may take, connecting and reading the answer included.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long making a commit, or reading a job's log, may take.
+/// How long making a commit, or reading a job's log or a pipeline's test report, may take.
 pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long connecting may take; a write that fails within it was surely not sent.
@@ -20,6 +20,9 @@ pub const MAX_PAGES: usize = 500;
 /// How many rows a page has; GitLab cuts larger wishes to this silently.
 pub const PAGE_ROWS: &str = "100";
 
+/// How many pages of a ref's pipelines are read to find the one that is known.
+pub const MAX_PIPELINE_PAGES: usize = 5;
+
 /// How large one answer may be.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
@@ -31,7 +34,7 @@ pub const MAX_ERROR_BYTES: usize = 64 << 10;
 pub struct Limits {
     /// For every request but commits.
     pub read_timeout: Duration,
-    /// For commits and logs.
+    /// For commits, logs and test reports.
     pub commit_timeout: Duration,
     /// Pages of one listing.
     pub max_pages: usize,

@@ -24,6 +24,28 @@ pub(crate) struct Scope<'a> {
     prefix: Vec<String>,
 }
 
+/// What was read of a list.
+pub(crate) struct Listing<T> {
+    /// The rows before its end.
+    pub(crate) rows: Vec<T>,
+    /// The row that it was read to, if that came.
+    pub(crate) end: Option<T>,
+    /// Whether there is more that was not read.
+    pub(crate) is_cut: bool,
+}
+
+impl<T> Listing<T> {
+    fn take(&mut self, page: Vec<T>, is_end: impl Fn(&T) -> bool) {
+        for row in page {
+            if is_end(&row) {
+                self.end = Some(row);
+                return;
+            }
+            self.rows.push(row);
+        }
+    }
+}
+
 impl<'a> Scope<'a> {
     pub(crate) fn new(gitlab: &'a GitLab, name: &'a str, host: &'a Host, credential: &'a Credential) -> Self {
         Self { gitlab, name, host, credential, prefix: Vec::new() }
@@ -60,21 +82,37 @@ impl<'a> Scope<'a> {
     }
 
     /// Reads all pages of a list; one that is too long or comes back to where it was is an error, never cut short.
-    pub(crate) async fn rows<T: DeserializeOwned>(&self, call: Call, mut url: Url) -> Result<Vec<T>, Failure> {
+    pub(crate) async fn rows<T: DeserializeOwned>(&self, call: Call, url: Url) -> Result<Vec<T>, Failure> {
+        let limit = self.gitlab.limits.max_pages;
+        let listing = self.rows_to(call, url, limit, |_| false).await?;
+        if listing.is_cut {
+            return Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: more than {limit} pages")));
+        }
+        Ok(listing.rows)
+    }
+
+    /// Reads the rows of a list up to one, on at most so many pages.
+    pub(crate) async fn rows_to<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        mut url: Url,
+        most_pages: usize,
+        is_end: impl Fn(&T) -> bool,
+    ) -> Result<Listing<T>, Failure> {
         url.query_pairs_mut().append_pair("per_page", PAGE_ROWS);
-        let mut rows = Vec::new();
+        let mut listing = Listing { rows: Vec::new(), end: None, is_cut: false };
         let mut seen = HashSet::new();
-        for _ in 0..self.gitlab.limits.max_pages {
+        for _ in 0..most_pages {
             let reply = self.send(call, url.clone(), None).await?;
-            rows.extend(reply.decode::<Vec<T>>(call)?);
-            let Some(cursor) = pages::next(&reply.headers) else { return Ok(rows) };
+            listing.take(reply.decode(call)?, &is_end);
+            let next = pages::next(&reply.headers).filter(|_| listing.end.is_none());
+            let Some(cursor) = next else { return Ok(listing) };
             pages::turn(&mut url, &cursor);
             if !seen.insert(cursor) {
                 return Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: the pages go in a circle")));
             }
         }
-        let limit = self.gitlab.limits.max_pages;
-        Err(Failure::rejected(codes::TOO_MANY_PAGES, format!("{call}: more than {limit} pages")))
+        Ok(Listing { is_cut: true, ..listing })
     }
 
     /// Writes and reads back what was written.

@@ -1,8 +1,10 @@
 //! GitLab's answers, reduced to the fields that are used, and their translation. Unknown fields and words are let pass.
 
 use collie_core::id::{JobId, MrIid, NoteId, PipelineId, ProjectId, Sha, UserId};
+use collie_core::issue::ci;
 use collie_core::mr::view;
 use collie_core::time::Timestamp;
+use collie_engine::ports::TrackedIssue;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -176,6 +178,135 @@ const NOBODY: UserId = UserId(0);
 
 fn author(user: Option<User>) -> UserId {
     user.map_or(NOBODY, |user| user.id)
+}
+
+/// A pipeline as lists show it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PipelineRow {
+    pub(crate) id: PipelineId,
+    project_id: ProjectId,
+    #[serde(default)]
+    source: String,
+    status: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CiJob {
+    id: JobId,
+    name: String,
+    status: String,
+    #[serde(default)]
+    allow_failure: bool,
+    #[serde(default)]
+    artifacts: Vec<Artifact>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Artifact {
+    #[serde(default)]
+    file_type: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Bridge {
+    id: JobId,
+    name: String,
+    status: String,
+    #[serde(default)]
+    allow_failure: bool,
+    downstream_pipeline: Option<PipelineRow>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct TestReport {
+    test_suites: Vec<Suite>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Suite {
+    name: String,
+    /// Present and not null where a report cannot be read; its text quotes the report.
+    suite_error: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    test_cases: Vec<TestCase>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TestCase {
+    status: String,
+    name: Option<String>,
+    classname: Option<String>,
+    file: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Issue {
+    iid: u64,
+    state: String,
+    description: Option<String>,
+    web_url: String,
+}
+
+impl Issue {
+    /// Whether its description holds a text.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        self.description.as_ref().is_some_and(|description| description.contains(text))
+    }
+}
+
+impl From<PipelineRow> for ci::Pipeline {
+    fn from(row: PipelineRow) -> Self {
+        Self { project: row.project_id, id: row.id, source: row.source, standing: ci::Standing::parse(&row.status) }
+    }
+}
+
+impl From<CiJob> for ci::CiJob {
+    fn from(job: CiJob) -> Self {
+        Self {
+            id: job.id,
+            name: job.name,
+            standing: ci::Standing::parse(&job.status),
+            allow_failure: job.allow_failure,
+            has_report: job.artifacts.iter().any(|artifact| artifact.file_type == "junit"),
+        }
+    }
+}
+
+impl From<Bridge> for ci::Bridge {
+    fn from(bridge: Bridge) -> Self {
+        Self {
+            id: bridge.id,
+            name: bridge.name,
+            standing: ci::Standing::parse(&bridge.status),
+            allow_failure: bridge.allow_failure,
+            downstream: bridge.downstream_pipeline.map(Into::into),
+        }
+    }
+}
+
+impl From<TestReport> for ci::TestReport {
+    fn from(report: TestReport) -> Self {
+        Self::Read(report.test_suites.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<Suite> for ci::Suite {
+    fn from(suite: Suite) -> Self {
+        let failing = suite.test_cases.into_iter().filter(|case| matches!(case.status.as_str(), "failed" | "error"));
+        Self { name: suite.name, is_broken: suite.suite_error.is_some(), failing: failing.map(Into::into).collect() }
+    }
+}
+
+impl From<TestCase> for ci::FailingCase {
+    fn from(case: TestCase) -> Self {
+        Self { class: case.classname.unwrap_or_default(), name: case.name.unwrap_or_default(), file: case.file }
+    }
+}
+
+impl From<Issue> for TrackedIssue {
+    fn from(issue: Issue) -> Self {
+        Self { iid: issue.iid, url: issue.web_url, is_open: issue.state == "opened" }
+    }
 }
 
 impl From<MergeRequest> for view::MergeRequest {

@@ -10,43 +10,17 @@ use collie_core::mr::ticket::{MergeTicket, PipelineRule};
 use collie_core::mr::view::{ChangedPaths, EntryKind, MergeRequest, State};
 use collie_core::policy::{FileActions, Inspected, Policy, Subject};
 use collie_engine::credential::Credential;
-use collie_engine::ports::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, Secrets};
-use collie_gitlab::GitLab;
-use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Fault, FaultAction, Sim};
+use collie_engine::ports::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, Secrets};
+use gitlab_sim::{DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Fault, FaultAction};
 use secrecy::SecretString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use support::{Still, connection, small_limits};
-use tokio::net::TcpListener;
+use support::Still;
+use support::demo::Demo;
 
 const BRANCH: &str = "collie/add-a";
 
-/// The simulator's demonstration project behind real HTTP, and an adapter for it.
-struct Demo {
-    sim: Sim,
-    gitlab: GitLab,
-    project: ProjectRef,
-}
-
 impl Demo {
-    async fn start() -> Self {
-        Self::with(SecretString::from(DEMO_BOT_TOKEN).into()).await
-    }
-
-    async fn with(token: Credential) -> Self {
-        let sim = Sim::demo(Clock::Manual);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let host = listener.local_addr().unwrap().to_string();
-        sim.set_base_url(&format!("http://{host}"));
-        let router = sim.router();
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let mut connection = connection(&host);
-        connection.token = token;
-        let limits = collie_gitlab::Limits { max_answer_bytes: 1 << 20, ..small_limits() };
-        let gitlab = GitLab::with_limits(vec![connection], Arc::new(Still), limits).unwrap();
-        Self { sim, gitlab, project: ProjectRef { host, id: ProjectId(DEMO_PROJECT_ID) } }
-    }
-
     async fn main(&self) -> Sha {
         self.gitlab.branch(&self.project, "main").await.unwrap().unwrap().sha
     }

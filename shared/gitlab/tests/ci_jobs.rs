@@ -4,35 +4,26 @@
 mod support;
 
 use collie_core::error::{Class, Failure};
-use collie_core::id::{JobId, PipelineId, ProjectId};
+use collie_core::id::{JobId, PipelineId};
 use collie_core::time::Timestamp;
 use collie_engine::ports::{Forge, JobRetry, ProjectRef, TraceTail};
 use collie_gitlab::GitLab;
-use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, JobRule, Sim};
-use secrecy::SecretString;
-use std::sync::Arc;
+use gitlab_sim::{DEMO_PROJECT_ID, JobRule, Sim};
 use std::time::Duration;
-use support::{NOW, Still, Stub, answer, connection, refusal, small_limits};
-use tokio::net::TcpListener;
+use support::demo::Demo;
+use support::{NOW, Stub, answer, refusal};
 
 const LOG: &str = "$ make\nfatal: early EOF\nERROR: Job failed: exit code 1\n";
 
 /// The demonstration project with a pipeline on a branch in which `unit-tests` has failed.
 async fn failed_pipeline() -> (Sim, GitLab, ProjectRef, PipelineId) {
-    let sim = Sim::demo(Clock::Manual);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let host = listener.local_addr().unwrap().to_string();
-    tokio::spawn(sim.clone().serve(listener));
+    let Demo { sim, gitlab, project } = Demo::start().await;
     let failing = JobRule { attempt: Some(1), trace: Some(LOG.into()), ..JobRule::failed("unit-tests", "script_failure") };
     sim.add_job_rule(DEMO_PROJECT_ID, failing);
     sim.push(DEMO_PROJECT_ID, "work", &[("a", Some("a"))], "a", "developer");
     sim.advance_by(120_000);
-    let mut connection = connection(&host);
-    connection.token = SecretString::from(DEMO_BOT_TOKEN).into();
-    let limits = collie_gitlab::Limits { max_answer_bytes: 1 << 20, read_timeout: Duration::from_secs(5), ..small_limits() };
-    let gitlab = GitLab::with_limits(vec![connection], Arc::new(Still), limits).unwrap();
     let pipeline = sim.pipelines(DEMO_PROJECT_ID).last().unwrap().id;
-    (sim, gitlab, ProjectRef { host, id: ProjectId(DEMO_PROJECT_ID) }, PipelineId(pipeline))
+    (sim, gitlab, project, PipelineId(pipeline))
 }
 
 #[tokio::test]

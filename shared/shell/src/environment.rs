@@ -12,6 +12,14 @@ const SECRETS_PREFIX: &str = "collie/";
 /// Seconds between looks at the configuration, unless said otherwise.
 const LOOK_SECONDS: u64 = 60;
 
+/// Days for which what builds reported, and the history of requests, are kept after tracking has ended, unless said otherwise.
+const REPORTS_KEPT_DAYS: u64 = 180;
+
+/// The days that a queue may let a job wait at most.
+const TRACKING_DAYS: u64 = 7;
+
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
 /// What a function is told by its environment.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -21,6 +29,10 @@ pub struct Environment {
     pub table: String,
     /// `COLLIE_WAKE_QUEUE_URL`: the wake-up queue.
     pub wake_queue_url: String,
+    /// Where issue tracking says what it has to say.
+    pub tracking: TrackingPlaces,
+    /// `COLLIE_REPORTS_KEPT_DAYS`: how long what builds reported, and the history of requests, are kept, from when they were written.
+    pub reports_kept: Duration,
     /// `COLLIE_CONTENT_BUCKET`, `COLLIE_AUDIT_BUCKET`.
     pub buckets: Buckets,
     /// `COLLIE_CONFIG_FILE`: the configuration.
@@ -35,6 +47,19 @@ pub struct Environment {
     pub takes_hooks: bool,
     /// `COLLIE_LOG`: what is logged.
     pub log: String,
+}
+
+/// The queues and the bus of issue tracking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrackingPlaces {
+    /// `COLLIE_JOBS_QUEUE_URL`: the FIFO queue of jobs.
+    pub jobs_queue_url: String,
+    /// `COLLIE_JOBS_DLQ_URL`: the FIFO queue of its dead letters.
+    pub jobs_dlq_url: String,
+    /// `COLLIE_REPAIR_QUEUE_URL`: the queue of repairs.
+    pub repair_queue_url: String,
+    /// `COLLIE_EVENT_BUS`: the bus for openings and closings.
+    pub event_bus: String,
 }
 
 /// Where the configuration is.
@@ -76,6 +101,8 @@ impl Environment {
             access: access(&mut variables),
             table: variables.required("COLLIE_TABLE"),
             wake_queue_url: variables.required("COLLIE_WAKE_QUEUE_URL"),
+            tracking: tracking(&mut variables),
+            reports_kept: reports_kept(&mut variables),
             buckets: Buckets { content: variables.required("COLLIE_CONTENT_BUCKET"), audit: variables.required("COLLIE_AUDIT_BUCKET") },
             config_file: config_file(&mut variables),
             config_look_every: Duration::from_secs(variables.number("COLLIE_CONFIG_LOOK_SECONDS", LOOK_SECONDS)),
@@ -98,9 +125,24 @@ fn access<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> Access
         dynamodb: variables.endpoint("DYNAMODB"),
         sqs: variables.endpoint("SQS"),
         s3: variables.endpoint("S3"),
+        eventbridge: variables.endpoint("EVENTBRIDGE"),
         secrets_manager: variables.endpoint("SECRETS_MANAGER"),
     };
     Access { region: variables.required("AWS_REGION"), keys, endpoints }
+}
+
+fn tracking<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> TrackingPlaces {
+    TrackingPlaces {
+        jobs_queue_url: variables.required("COLLIE_JOBS_QUEUE_URL"),
+        jobs_dlq_url: variables.required("COLLIE_JOBS_DLQ_URL"),
+        repair_queue_url: variables.required("COLLIE_REPAIR_QUEUE_URL"),
+        event_bus: variables.required("COLLIE_EVENT_BUS"),
+    }
+}
+
+fn reports_kept<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> Duration {
+    let days = variables.number("COLLIE_REPORTS_KEPT_DAYS", REPORTS_KEPT_DAYS);
+    Duration::from_secs(days.saturating_add(TRACKING_DAYS).saturating_mul(DAY_SECONDS))
 }
 
 fn config_file<L: Fn(&str) -> Option<String>>(variables: &mut Variables<L>) -> ConfigFile {
@@ -170,6 +212,10 @@ mod tests {
             ("AWS_SESSION_TOKEN", "canary-session"),
             ("COLLIE_TABLE", "collie"),
             ("COLLIE_WAKE_QUEUE_URL", "https://sqs/1/wakes"),
+            ("COLLIE_JOBS_QUEUE_URL", "https://sqs/1/jobs.fifo"),
+            ("COLLIE_JOBS_DLQ_URL", "https://sqs/1/jobs-dead.fifo"),
+            ("COLLIE_REPAIR_QUEUE_URL", "https://sqs/1/repairs"),
+            ("COLLIE_EVENT_BUS", "collie"),
             ("COLLIE_CONTENT_BUCKET", "content"),
             ("COLLIE_AUDIT_BUCKET", "audit"),
             ("COLLIE_CONFIG_FILE", "/opt/collie.yaml"),
@@ -185,6 +231,7 @@ mod tests {
         let read = parse(&complete()).unwrap();
         assert_eq!((read.secrets_prefix.as_str(), read.log.as_str(), read.takes_hooks), ("collie/", "info", false));
         assert_eq!((read.issuer_dir, read.access.endpoints), (None, Endpoints::default()));
+        assert_eq!(read.reports_kept, collie_dynamo::tracking::KEPT);
     }
 
     #[test]
@@ -201,6 +248,10 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY is not set",
             "COLLIE_TABLE is not set",
             "COLLIE_WAKE_QUEUE_URL is not set",
+            "COLLIE_JOBS_QUEUE_URL is not set",
+            "COLLIE_JOBS_DLQ_URL is not set",
+            "COLLIE_REPAIR_QUEUE_URL is not set",
+            "COLLIE_EVENT_BUS is not set",
             "COLLIE_CONTENT_BUCKET is not set",
             "COLLIE_AUDIT_BUCKET is not set",
             "COLLIE_CONFIG_FILE is not set",

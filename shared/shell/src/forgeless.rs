@@ -6,9 +6,12 @@ use collie_core::id::{JobId, MrIid, NoteId, PipelineId, Sha};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
-use collie_engine::ports::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, TraceTail, Tree};
+use collie_engine::ports::{
+    Forge, IssueEdit, IssueTracker, JobRetry, MergeOptions, MrEdit, NewCommit, NewIssue, NewMergeRequest, ProjectRef, TraceTail,
+    TrackedIssue, Tree,
+};
 
-/// No forge at all: `submit`, `ingest` and `wake` neither need one nor may read its credentials.
+/// No forge at all: only `execute` needs one and may read its credentials.
 #[derive(Debug, Clone, Copy)]
 pub struct Forgeless;
 
@@ -127,6 +130,25 @@ impl Forge for Forgeless {
     }
 
     async fn trace_tail(&self, _: &ProjectRef, _: JobId, _: usize) -> Result<Option<TraceTail>, Failure> {
+        refused()
+    }
+}
+
+#[async_trait]
+impl IssueTracker for Forgeless {
+    async fn issue(&self, _: &ProjectRef, _: u64) -> Result<Option<TrackedIssue>, Failure> {
+        refused()
+    }
+
+    async fn own_issue(&self, _: &ProjectRef, _: &str) -> Result<Option<TrackedIssue>, Failure> {
+        refused()
+    }
+
+    async fn open_issue(&self, _: &ProjectRef, _: &NewIssue) -> Result<TrackedIssue, Failure> {
+        refused()
+    }
+
+    async fn edit_issue(&self, _: &ProjectRef, _: u64, _: &IssueEdit) -> Result<TrackedIssue, Failure> {
         refused()
     }
 }

@@ -11,7 +11,7 @@ mod metrics;
 mod start;
 
 pub use disposition::Disposition;
-pub use environment::{ConfigFile, Environment, EnvironmentError};
+pub use environment::{ConfigFile, Environment, EnvironmentError, TrackingPlaces};
 pub use forgeless::Forgeless;
 pub use invocation::Invocation;
 pub use live::Live;

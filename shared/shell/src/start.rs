@@ -2,14 +2,18 @@
 
 use crate::environment::Environment;
 use crate::logs;
-use collie_aws::{Clients, S3Archive, S3Uploads, SecretStore, SqsWakes};
+use collie_aws::{Clients, EventBridgeNotices, S3Archive, S3Uploads, SecretStore, SqsHolds, SqsJobs, SqsWakes};
 use collie_config::Configuration;
 use collie_core::error::Failure;
-use collie_dynamo::DynamoItems;
+use collie_core::repair;
+use collie_dynamo::{DynamoItems, DynamoTracking};
 use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, Forge, Secrets};
+use collie_engine::ports::{Clock, Forge, IssueTracker, Secrets};
+use collie_engine::repair::IssueType;
+use collie_engine::settings::Settings;
+use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports};
 use collie_system::{RandomIds, SystemClock};
 use std::sync::Arc;
@@ -60,13 +64,41 @@ impl Shell {
         Self { environment, configuration: Arc::new(configuration), clients, clock: Arc::new(SystemClock) }
     }
 
-    /// The use cases over DynamoDB, SQS, S3 and this forge.
+    /// The use cases of items over DynamoDB, SQS, S3 and this forge, which also keeps issues.
     ///
     /// # Errors
     /// What the configuration leaves open that use cases need.
-    pub fn engine(&self, forge: Arc<dyn Forge>) -> Result<Engine, StartError> {
-        let settings = self.configuration.settings().map_err(|problems| StartError::new("configuration", problems))?;
-        Ok(Engine::new(self.ports(forge), Arc::new(settings)))
+    pub fn engine<F: Forge + IssueTracker + 'static>(&self, forge: Arc<F>) -> Result<Engine, StartError> {
+        let settings = self.settings()?;
+        let issues = IssueType::new(self.tracking_with(Arc::clone(&settings)), Arc::clone(&forge) as Arc<dyn IssueTracker>);
+        Ok(Engine::new(self.ports(forge), settings).with_type(repair::ITEM_TYPE, Arc::new(issues)))
+    }
+
+    /// The use cases of issue tracking over DynamoDB, SQS and EventBridge.
+    ///
+    /// # Errors
+    /// What the configuration leaves open that use cases need.
+    pub fn tracking(&self) -> Result<Tracking, StartError> {
+        Ok(self.tracking_with(self.settings()?))
+    }
+
+    fn settings(&self) -> Result<Arc<Settings>, StartError> {
+        self.configuration.settings().map(Arc::new).map_err(|problems| StartError::new("configuration", problems))
+    }
+
+    fn tracking_with(&self, settings: Arc<Settings>) -> Tracking {
+        let (clients, places) = (&self.clients, &self.environment.tracking);
+        let rows = DynamoTracking::new(clients.dynamodb().clone(), self.environment.table.clone()).keeping(self.environment.reports_kept);
+        let jobs = SqsJobs::new(Arc::clone(clients), places.jobs_queue_url.clone(), places.jobs_dlq_url.clone());
+        let notices = EventBridgeNotices::new(Arc::clone(clients), places.event_bus.clone(), places.repair_queue_url.clone());
+        let clock = Arc::clone(&self.clock);
+        Tracking::new(TrackingPorts { rows: Arc::new(rows), jobs: Arc::new(jobs), notices: Arc::new(notices), clock }, settings)
+    }
+
+    /// Holds messages of the queue at this URL.
+    #[must_use]
+    pub fn holds(&self, queue_url: &str) -> SqsHolds {
+        SqsHolds::new(Arc::clone(&self.clients), queue_url.to_owned())
     }
 
     fn ports(&self, forge: Arc<dyn Forge>) -> Ports {

@@ -511,6 +511,66 @@ def check_jobs(world, pipeline, job_id):
         jobs.get(999_999)
 
 
+def check_ci_reports(world):
+    project = world.project
+    config = (
+        "stages: [build, test]\nunit: {stage: build, script: x, parallel: 2, retry: 1}\n"
+        "child: {stage: test, trigger: {include: ci/child.yml, strategy: depend}}\n"
+    )
+    cases = [{"classname": "C", "name": "a", "status": "failed", "file": "c_test.rs", "system_output": "boom"}, {"name": "b"}]
+    rules = [{"job": "unit 1/2", "report": {"cases": cases}}, {"job": "inner", "report": {"suite_error": "JUnit XML parsing failed"}}]
+    for rule in rules:
+        world.control("POST", f"/projects/{project.id}/job_rules", {"seconds": 0.1, **rule})
+    world.file("reports", "ci/child.yml", "inner: {script: x}\n")
+    sha = world.file("reports", ".gitlab-ci.yml", config, "update").id
+    pipeline = world.finished(world.pipeline_of(sha).id)
+    (bridge,) = pipeline.bridges.list(get_all=True)
+    child = project.pipelines.get(bridge.downstream_pipeline["id"])
+    assert (bridge.name, bridge.status, child.source) == ("child", "success", "parent_pipeline")
+    report = pipeline.test_report.get()
+    (suite,) = report.test_suites
+    assert (report.total_count, report.failed_count, suite["name"], suite["suite_error"]) == (2, 1, "unit", None)
+    assert [(case["status"], case["name"]) for case in suite["test_cases"]] == [("failed", "a"), ("success", "b")]
+    summary = pipeline.test_report_summary.get()
+    assert summary.total["count"] == 2 and len(summary.test_suites[0]["build_ids"]) == 1
+    assert child.test_report.get().test_suites[0]["suite_error"] == "JUnit XML parsing failed"
+    listed = {row.id: row.source for row in project.pipelines.list(ref="reports", order_by="id", sort="asc", get_all=True)}
+    assert list(listed)[-1] == pipeline.id and "parent_pipeline" not in listed.values()
+    assert [row.id for row in project.pipelines.list(ref="reports", source="parent_pipeline", get_all=True)] == [child.id]
+    assert project.pipelines.list(ref="reports", updated_after="2199-01-01T00:00:00Z", get_all=True) == []
+    with refused(400, "source does not have a valid value"):
+        project.pipelines.list(source="nowhere", get_all=True)
+    with refused(403):
+        child.delete()
+    world.root.projects.get(project.id).pipelines.delete(child.id)
+    with refused(404):
+        child.test_report.get()
+    world.control("DELETE", f"/projects/{project.id}/job_rules")
+
+
+def check_issues(world):
+    issues = world.project.issues
+    issue = issues.create({"title": "unit-tests fails", "description": "Since today.\n/label ~ci", "labels": ["bug"]})
+    assert (issue.state, issue.description, issue.labels) == ("opened", "Since today.", ["bug", "ci"])
+    issue.title, issue.labels = "unit-tests failed", ["ci"]
+    issue.save()
+    assert issues.get(issue.iid).title == "unit-tests failed" and issues.get(issue.iid).labels == ["ci"]
+    note = issue.notes.create({"body": "It is over.\n/close"})
+    assert (note.body, note.noteable_type, issues.get(issue.iid).state) == ("It is over.", "Issue", "closed")
+    note.body = "It was over."
+    note.save()
+    assert [row.body for row in issue.notes.list(get_all=True)] == ["It was over."] and issue.notes.get(note.id).body == "It was over."
+    issue.state_event = "reopen"
+    issue.save()
+    found = issues.list(scope="created_by_me", state="opened", labels=["ci"], search="failed", get_all=True)
+    assert [row.iid for row in found] == [issue.iid] and issues.list(state="closed", get_all=True) == []
+    note.delete()
+    with refused(400, "title is missing"):
+        world.bot.http_post(f"/projects/{world.project.id}/issues", post_data={})
+    with refused(404):
+        issues.get(999)
+
+
 class Ear(http.server.BaseHTTPRequestHandler):
     """Hears hooks."""
 
@@ -565,6 +625,8 @@ def check_all(world):
     check_rebase(world)
     check_merge_trains(world)
     check_pipelines(world)
+    check_ci_reports(world)
+    check_issues(world)
     check_hooks(world)
     check_pagination(world)
     check_users_and_tokens(world)

@@ -297,7 +297,7 @@ impl State {
 
     pub(crate) fn emit_job(&mut self, project: u64, id: u64) -> Option<()> {
         let row = self.project(project)?;
-        let job = row.jobs.get(&id)?;
+        let job = row.jobs.get(&id).filter(|job| job.trigger.is_none())?;
         let payload = self.job_payload(row, row.pipelines.get(&job.pipeline)?, job);
         self.emit(project, &JOB, None, &payload)
     }

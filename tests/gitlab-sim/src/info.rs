@@ -1,6 +1,7 @@
 //! What assertions read: commits, merge requests, notes, pipelines, as plain values.
 
 use crate::git::Commit;
+use crate::issues::Issue;
 use crate::merge_requests::MergeRequest;
 use crate::notes::Note;
 use crate::pipeline_run::latest_jobs;
@@ -59,6 +60,25 @@ pub struct MrInfo {
     pub head_pipeline: Option<u64>,
     /// Usernames of who approved.
     pub approved_by: Vec<String>,
+}
+
+/// An issue, for assertions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssueInfo {
+    /// Number in the project.
+    pub iid: u64,
+    /// `opened` or `closed`.
+    pub state: String,
+    /// Title.
+    pub title: String,
+    /// Description.
+    pub description: Option<String>,
+    /// Labels, sorted.
+    pub labels: Vec<String>,
+    /// Username of the author.
+    pub author: String,
+    /// Its notes, oldest first.
+    pub notes: Vec<NoteInfo>,
 }
 
 /// A note, for assertions.
@@ -128,6 +148,13 @@ impl Sim {
         project.mrs.values().map(|mr| MrInfo::of(&state, project, mr)).collect()
     }
 
+    /// All issues, oldest first.
+    pub fn issues(&self, project_id: u64) -> Vec<IssueInfo> {
+        let state = self.lock();
+        let Some(project) = state.project(project_id) else { return Vec::new() };
+        project.issues.values().map(|issue| IssueInfo::of(&state, issue)).collect()
+    }
+
     /// The notes of a merge request, oldest first.
     pub fn notes(&self, project_id: u64, iid: u64) -> Vec<NoteInfo> {
         let state = self.lock();
@@ -140,6 +167,23 @@ impl Sim {
         let state = self.lock();
         let Some(project) = state.project(project_id) else { return Vec::new() };
         project.pipelines.values().map(|pipeline| PipelineInfo::of(project, pipeline)).collect()
+    }
+
+    /// Deletes a pipeline with its jobs; false for an unknown one.
+    pub fn delete_pipeline(&self, project_id: u64, pipeline_id: u64) -> bool {
+        self.lock().delete_pipeline(project_id, pipeline_id).is_some()
+    }
+
+    /// Cancels a pipeline; false for an unknown one.
+    pub fn cancel_pipeline(&self, project_id: u64, pipeline_id: u64) -> bool {
+        self.lock().cancel_pipeline(project_id, pipeline_id).is_some()
+    }
+
+    /// Tries a job again as a user; the answer is the new try, none where it is not retryable.
+    pub fn retry_job(&self, project_id: u64, job_id: u64, user: &str) -> Option<u64> {
+        let mut state = self.lock();
+        let user = state.user_by_name(user)?.id;
+        state.retry_job(project_id, job_id, user)
     }
 
     /// Ends a job that runs, such as one that hangs by its rule; false if it does not run.
@@ -206,6 +250,20 @@ impl MrInfo {
             detailed_merge_status: state.detailed_status(project, mr).to_owned(),
             head_pipeline: mr.head_pipeline,
             approved_by: mr.approvals.iter().map(|approval| state.username(approval.user)).collect(),
+        }
+    }
+}
+
+impl IssueInfo {
+    fn of(state: &State, issue: &Issue) -> Self {
+        Self {
+            iid: issue.iid,
+            state: issue.state().to_owned(),
+            title: issue.title.clone(),
+            description: issue.description.clone(),
+            labels: issue.labels.clone(),
+            author: state.username(issue.author),
+            notes: issue.notes.iter().map(|note| NoteInfo::of(state, note)).collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::access::Role;
 use crate::call::Call;
 use crate::pagination::{Totals, paginate};
-use crate::pipelines::{Job, Status, job_json};
+use crate::pipelines::{Job, Status, bridge_json, job_json};
 use crate::project::Project;
 use crate::reply::{Answer, Reply, bad_request, error, forbidden, no_record};
 use crate::state::State;
@@ -44,22 +44,42 @@ pub(crate) fn list_of_pipeline(state: &mut State, call: &Call) -> Answer {
     let id = call.number("pipeline_id")?;
     project.pipelines.get(&id).ok_or_else(no_record)?;
     let (scopes, all) = (scopes(call)?, call.params.is_set("include_retried"));
-    let fits = |job: &&Job| job.pipeline == id && (all || !job.retried) && in_scope(job, scopes.as_ref());
+    let fits = |job: &&Job| is_build(job) && job.pipeline == id && (all || !job.retried) && in_scope(job, scopes.as_ref());
     let rows: Vec<Value> = project.jobs.values().rev().filter(fits).map(|job| job_json(state, project, job)).collect();
     paginate(state, call, rows, Totals::Sent)
+}
+
+/// `GET …/pipelines/:pipeline_id/bridges`, id descending, old attempts hidden.
+pub(crate) fn bridges(state: &mut State, call: &Call) -> Answer {
+    let project = call.project(state)?;
+    let id = call.number("pipeline_id")?;
+    project.pipelines.get(&id).ok_or_else(no_record)?;
+    let scopes = scopes(call)?;
+    let fits = |job: &&Job| !is_build(job) && job.pipeline == id && !job.retried && in_scope(job, scopes.as_ref());
+    let rows: Vec<Value> = project.jobs.values().rev().filter(fits).map(|job| bridge_json(state, project, job)).collect();
+    paginate(state, call, rows, Totals::Sent)
+}
+
+/// Whether it runs on a runner. Bridges are in lists of their own.
+fn is_build(job: &Job) -> bool {
+    job.trigger.is_none()
 }
 
 /// `GET …/jobs`
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let project = call.project(state)?;
     let scopes = scopes(call)?;
-    let fits = |job: &&Job| in_scope(job, scopes.as_ref());
+    let fits = |job: &&Job| is_build(job) && in_scope(job, scopes.as_ref());
     let rows: Vec<Value> = project.jobs.values().rev().filter(fits).map(|job| job_json(state, project, job)).collect();
     paginate(state, call, rows, Totals::Missing)
 }
 
 fn find<'a>(project: &'a Project, call: &Call) -> Result<&'a Job, Reply> {
     project.jobs.get(&call.number("job_id")?).ok_or_else(no_record)
+}
+
+fn find_build<'a>(project: &'a Project, call: &Call) -> Result<&'a Job, Reply> {
+    find(project, call).and_then(|job| if is_build(job) { Ok(job) } else { Err(no_record()) })
 }
 
 fn shown(state: &State, call: &Call, id: u64, status: u16) -> Answer {
@@ -71,13 +91,13 @@ fn shown(state: &State, call: &Call, id: u64, status: u16) -> Answer {
 /// `GET …/jobs/:job_id`
 pub(crate) fn get(state: &mut State, call: &Call) -> Answer {
     let project = call.project(state)?;
-    Ok(Reply::json(200, &job_json(state, project, find(project, call)?)))
+    Ok(Reply::json(200, &job_json(state, project, find_build(project, call)?)))
 }
 
 /// `GET …/jobs/:job_id/trace`
 pub(crate) fn trace(state: &mut State, call: &Call) -> Answer {
     let project = call.project(state)?;
-    Ok(Reply::text(200, find(project, call)?.trace.clone()))
+    Ok(Reply::text(200, find_build(project, call)?.trace.clone()))
 }
 
 /// `POST …/jobs/:job_id/retry`: a new job; the second retry of the same id is refused.
@@ -142,6 +162,8 @@ impl State {
             finished_at_ms: None,
             failure_reason: None,
             trace: String::new(),
+            report: None,
+            downstream: None,
             ..old.clone()
         };
         let jobs = &mut self.project_mut(project)?.jobs;

@@ -71,6 +71,14 @@ pub(crate) fn events(state: &mut State, call: &Call) -> Answer {
     paginate(state, call, rows, Totals::Sent)
 }
 
+/// These labels with one more; one of the same scope goes.
+pub(crate) fn with_label(labels: &[String], name: &str) -> Vec<String> {
+    let rivals = |label: &String| label == name || (scope(name).is_some() && scope(label) == scope(name));
+    let mut labels: Vec<String> = labels.iter().filter(|label| !rivals(label)).cloned().chain([name.to_owned()]).collect();
+    labels.sort();
+    labels
+}
+
 /// The scope of `scope::name`.
 fn scope(name: &str) -> Option<&str> {
     name.rsplit_once("::").map(|(scope, _)| scope)

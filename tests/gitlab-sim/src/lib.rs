@@ -22,12 +22,13 @@
 //! assert_eq!(reply.map(|reply| reply.status), Some(200));
 //! ```
 //!
-//! Not modelled: forks, tags, issues, merges within one file, and the rest of
-//! `.gitlab-ci.yml` beyond stages, `allow_failure` and `when: manual`.
+//! Not modelled: forks, tags, hooks of issues, merges within one file, and most of `.gitlab-ci.yml`
+//! beyond stages (`ci_config` says what is).
 
 mod access;
 mod approvals;
 mod branches;
+mod bridges;
 mod call;
 mod ci_config;
 mod clock;
@@ -46,6 +47,8 @@ mod git;
 mod hooks;
 mod http;
 mod info;
+mod issue_notes;
+mod issues;
 mod jobs;
 mod journal;
 mod labels;
@@ -78,6 +81,7 @@ mod routes;
 mod seed;
 mod sim;
 mod state;
+mod test_reports;
 mod token_rotation;
 
 pub use access::Role;
@@ -85,7 +89,7 @@ pub use call::ApiRequest;
 pub use clock::{Clock, MANUAL_START_MS, Timing};
 pub use deliveries::{Delivery, HookHabits};
 pub use faults::{Fault, FaultAction, FaultMatch};
-pub use info::{CommitInfo, JobInfo, MrInfo, NoteInfo, PipelineInfo};
+pub use info::{CommitInfo, IssueInfo, JobInfo, MrInfo, NoteInfo, PipelineInfo};
 pub use journal::JournalEntry;
 pub use oidc::IdToken;
 pub use personas::Persona;
@@ -95,3 +99,4 @@ pub use rate_limits::{LimitShape, RateLimit};
 pub use reply::Reply;
 pub use seed::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, DEMO_REVIEW_MS, DEMO_REVIEWER_TOKEN, SeedError};
 pub use sim::Sim;
+pub use test_reports::{CaseStatus, JunitCase, JunitReport};

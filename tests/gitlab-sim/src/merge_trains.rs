@@ -206,6 +206,7 @@ impl State {
             mr: Some(car.mr),
             source: "merge_request_event",
             user: car.user,
+            upstream: None,
         };
         let reference = format!("refs/merge-requests/{}/train", car.mr);
         let pipeline = self.create_pipeline_on(project, &plan, commit.clone(), reference)?;

@@ -24,7 +24,14 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Answer {
     call.project_as(state, Role::Developer)?;
     let mr = state.mr(project, iid).ok_or_else(no_record)?;
     let sha = mr.sha.clone().ok_or_else(not_allowed)?;
-    let plan = PipelinePlan { branch: mr.source_branch.clone(), sha, mr: Some(iid), source: "merge_request_event", user: call.user_id()? };
+    let plan = PipelinePlan {
+        branch: mr.source_branch.clone(),
+        sha,
+        mr: Some(iid),
+        source: "merge_request_event",
+        user: call.user_id()?,
+        upstream: None,
+    };
     let id = state.create_pipeline(project, &plan).ok_or_else(not_allowed)?;
     let row = call.project(state)?;
     let pipeline = row.pipelines.get(&id).ok_or_else(no_record)?;

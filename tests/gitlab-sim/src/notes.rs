@@ -1,4 +1,4 @@
-//! Notes on merge requests: `/projects/:id/merge_requests/:merge_request_iid/notes`.
+//! Notes, and those on merge requests: `/projects/:id/merge_requests/:merge_request_iid/notes`. Those on issues are in `issue_notes`.
 
 use serde_json::{Value, json};
 
@@ -32,14 +32,29 @@ pub(crate) struct Note {
 
 const LIMIT: usize = 1_000_000;
 
+/// What a note is on.
+#[derive(Clone, Copy)]
+pub(crate) struct Noteable {
+    pub(crate) kind: &'static str,
+    pub(crate) id: u64,
+    pub(crate) iid: u64,
+}
+
+impl From<&MergeRequest> for Noteable {
+    fn from(mr: &MergeRequest) -> Self {
+        Self { kind: "MergeRequest", id: mr.id, iid: mr.iid }
+    }
+}
+
 /// A note as the API shows it.
-pub(crate) fn note_json(state: &State, project: u64, mr: &MergeRequest, note: &Note) -> Value {
+pub(crate) fn note_json(state: &State, project: u64, on: impl Into<Noteable>, note: &Note) -> Value {
+    let on = on.into();
     let mut body = json!({
         "id": note.id, "type": if note.resolvable { json!("DiscussionNote") } else { Value::Null }, "body": note.body,
         "author": state.user_json(Some(note.author)), "created_at": iso(note.created_at_ms), "updated_at": iso(note.updated_at_ms),
-        "system": note.system, "noteable_id": mr.id, "noteable_type": "MergeRequest", "project_id": project,
+        "system": note.system, "noteable_id": on.id, "noteable_type": on.kind, "project_id": project,
         "resolvable": note.resolvable, "confidential": note.internal, "internal": note.internal, "imported": false,
-        "imported_from": "none", "noteable_iid": mr.iid, "commands_changes": {},
+        "imported_from": "none", "noteable_iid": on.iid, "commands_changes": {},
     });
     if note.resolvable {
         body["resolved"] = json!(note.resolved);
@@ -49,12 +64,9 @@ pub(crate) fn note_json(state: &State, project: u64, mr: &MergeRequest, note: &N
     body
 }
 
-/// `GET …/notes`
-pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
-    let (project, iid) = call.merge_request(state)?;
-    let row = state.project(project).ok_or_else(no_record)?;
-    let mr = row.mrs.get(&iid).ok_or_else(no_record)?;
-    let mut notes: Vec<&Note> = mr.notes.iter().collect();
+/// The notes in the order that is asked for.
+pub(crate) fn sorted<'a>(call: &Call, notes: &'a [Note]) -> Vec<&'a Note> {
+    let mut notes: Vec<&Note> = notes.iter().collect();
     if call.params.text("activity_filter").as_deref() == Some("only_comments") {
         notes.retain(|note| !note.system);
     }
@@ -63,10 +75,23 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     if call.params.text("sort").as_deref() != Some("asc") {
         notes.reverse();
     }
-    let every = row.settings.hidden_note_every;
-    let rows = notes.iter().map(|note| note_json(state, project, mr, note)).collect();
+    notes
+}
+
+/// One page of notes. Those that the caller may not see are left out after paging, so pages come short.
+pub(crate) fn page(state: &State, call: &Call, project: u64, on: impl Into<Noteable>, notes: &[Note]) -> Answer {
+    let row = state.project(project).ok_or_else(no_record)?;
+    let (on, every) = (on.into(), row.settings.hidden_note_every);
+    let rows = sorted(call, notes).into_iter().map(|note| note_json(state, project, on, note)).collect();
     let visible = |row: &Value| every.zip(row["id"].as_u64()).is_none_or(|(every, id)| every == 0 || id % every != 0);
     paginate_where(state, call, rows, Totals::Sent, visible)
+}
+
+/// `GET …/notes`
+pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
+    let (project, iid) = call.merge_request(state)?;
+    let mr = state.mr(project, iid).ok_or_else(no_record)?;
+    page(state, call, project, mr, &mr.notes)
 }
 
 fn find<'a>(state: &'a State, call: &Call) -> Result<(u64, &'a MergeRequest, &'a Note), Reply> {
@@ -83,7 +108,8 @@ pub(crate) fn get(state: &mut State, call: &Call) -> Answer {
     Ok(Reply::json(200, &note_json(state, project, mr, note)))
 }
 
-fn body(call: &Call) -> Result<String, Reply> {
+/// The text of a note that is written.
+pub(crate) fn body(call: &Call) -> Result<String, Reply> {
     let text = call.params.text("body").ok_or_else(|| missing("body"))?;
     if text.trim().is_empty() {
         return Err(bad_request("Note {:note=>[\"can't be blank\"]}"));
@@ -152,16 +178,15 @@ impl State {
         Ok(Reply::json(status, &note_json(self, project, mr, note)))
     }
 
-    /// Adds a note and tells hooks.
-    pub(crate) fn add_note(&mut self, project: u64, iid: u64, author: u64, body: String, internal: bool) -> Option<u64> {
+    /// A note that is made now.
+    pub(crate) fn new_note(&mut self, author: u64, body: String, internal: bool) -> Note {
         let id = self.ids.next("note");
-        let now_ms = self.now_ms;
-        let note = Note {
+        Note {
             id,
             body,
             author,
-            created_at_ms: now_ms,
-            updated_at_ms: now_ms,
+            created_at_ms: self.now_ms,
+            updated_at_ms: self.now_ms,
             system: false,
             internal,
             resolvable: false,
@@ -169,7 +194,13 @@ impl State {
             resolved_by: None,
             resolved_at_ms: None,
             discussion: object_id("discussion", id.to_string().as_bytes()),
-        };
+        }
+    }
+
+    /// Adds a note and tells hooks.
+    pub(crate) fn add_note(&mut self, project: u64, iid: u64, author: u64, body: String, internal: bool) -> Option<u64> {
+        let note = self.new_note(author, body, internal);
+        let (id, now_ms) = (note.id, self.now_ms);
         let mr = self.mr_mut(project, iid)?;
         mr.notes.push(note);
         mr.updated_at_ms = now_ms;

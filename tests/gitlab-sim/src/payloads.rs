@@ -7,7 +7,7 @@ use crate::git::{Commit, changed_paths};
 use crate::merge_requests::MergeRequest;
 use crate::notes::Note;
 use crate::pipeline_run::latest_jobs;
-use crate::pipelines::{Job, Pipeline, runner, seconds_between};
+use crate::pipelines::{Job, Pipeline, Upstream, runner, seconds_between};
 use crate::project::{Project, Visibility};
 use crate::pushes::Push;
 use crate::state::State;
@@ -153,8 +153,9 @@ impl State {
     pub(crate) fn pipeline_payload(&self, project: &Project, pipeline: &Pipeline) -> Value {
         let mr = pipeline.mr.and_then(|iid| project.mrs.get(&iid));
         let commit = project.repo.commit(&pipeline.sha);
-        let builds: Vec<Value> = latest_jobs(project, pipeline.id).into_iter().map(|job| self.build_row(job)).collect();
-        json!({
+        let jobs = latest_jobs(project, pipeline.id).into_iter().filter(|job| job.trigger.is_none());
+        let builds: Vec<Value> = jobs.map(|job| self.build_row(job)).collect();
+        let mut body = json!({
             "object_kind": "pipeline",
             "object_attributes": {
                 "id": pipeline.id, "iid": pipeline.iid, "name": null, "ref": pipeline.reference, "ref_status_name": null, "tag": false,
@@ -166,7 +167,21 @@ impl State {
             },
             "merge_request": mr.map(|mr| self.pipeline_mr(project, mr)), "user": self.hook_user(pipeline.user),
             "project": self.hook_project(project), "commit": commit.map(|commit| self.hook_commit(project, commit)), "builds": builds,
-        })
+        });
+        if let Some(source) = pipeline.upstream.as_ref().and_then(|upstream| self.source_pipeline(upstream)) {
+            body["source_pipeline"] = source;
+        }
+        body
+    }
+
+    /// What started a pipeline that a bridge started.
+    fn source_pipeline(&self, upstream: &Upstream) -> Option<Value> {
+        let project = self.project(upstream.project)?;
+        let pipeline = project.jobs.get(&upstream.job)?.pipeline;
+        Some(json!({
+            "project": { "id": project.id, "web_url": self.web_url(project), "path_with_namespace": project.path },
+            "job_id": upstream.job, "pipeline_id": pipeline,
+        }))
     }
 
     fn pipeline_mr(&self, project: &Project, mr: &MergeRequest) -> Value {

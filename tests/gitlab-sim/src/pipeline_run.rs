@@ -1,6 +1,6 @@
 //! The machine that makes pipelines and runs their jobs stage by stage, by the project's rules.
 
-use crate::ci_config::{self, CiConfig};
+use crate::ci_config::{self, CiConfig, JobConfig};
 use crate::merge_requests::MergeRequest;
 use crate::pipelines::{Job, JobOutcome, JobRule, Pipeline, PipelinePlan, Status};
 use crate::project::{PipelineMode, Project};
@@ -23,8 +23,9 @@ impl State {
         if commit.message.contains("[skip ci]") || commit.message.contains("[ci skip]") {
             return None;
         }
-        let text = String::from_utf8_lossy(row.repo.file(&sha, CONFIG_PATH)?).into_owned();
-        let iid = row.pipelines.len() as u64 + 1;
+        let file = plan.upstream.as_ref().and_then(|upstream| upstream.file.as_deref()).unwrap_or(CONFIG_PATH);
+        let text = String::from_utf8_lossy(row.repo.file(&sha, file)?).into_owned();
+        let iid = row.pipelines.values().next_back().map_or(0, |pipeline| pipeline.iid) + 1;
         let id = self.ids.next("pipeline");
         let config = ci_config::parse(&text);
         let mut pipeline = self.new_pipeline(plan, (id, iid), sha, reference);
@@ -56,6 +57,7 @@ impl State {
             source: plan.source,
             mr: plan.mr,
             user: plan.user,
+            upstream: plan.upstream.clone(),
             status: Status::Created,
             stages: Vec::new(),
             yaml_errors: None,
@@ -93,29 +95,37 @@ impl State {
         for stage in &config.stages {
             for job in config.jobs.iter().filter(|job| job.stage == *stage) {
                 let id = self.ids.next("job");
-                let job = Job {
-                    id,
-                    pipeline,
-                    name: job.name.clone(),
-                    stage: stage.clone(),
-                    status: Status::Created,
-                    allow_failure: job.allow_failure,
-                    manual: job.manual,
-                    attempt: 1,
-                    retried: false,
-                    user,
-                    created_at_ms: self.now_ms,
-                    queued_at_ms: None,
-                    started_at_ms: None,
-                    finished_at_ms: None,
-                    failure_reason: None,
-                    trace: String::new(),
-                };
+                let job = self.new_job((id, pipeline), user, job);
                 self.project_mut(project)?.jobs.insert(id, job);
                 self.emit_job(project, id);
             }
         }
         Some(())
+    }
+
+    fn new_job(&self, (id, pipeline): (u64, u64), user: u64, config: &JobConfig) -> Job {
+        Job {
+            id,
+            pipeline,
+            name: config.name.clone(),
+            stage: config.stage.clone(),
+            status: Status::Created,
+            allow_failure: config.allow_failure,
+            manual: config.manual,
+            attempt: 1,
+            retried: false,
+            user,
+            created_at_ms: self.now_ms,
+            queued_at_ms: None,
+            started_at_ms: None,
+            finished_at_ms: None,
+            failure_reason: None,
+            trace: String::new(),
+            retries: config.retries,
+            report: None,
+            trigger: config.trigger.clone(),
+            downstream: None,
+        }
     }
 
     /// Makes the pipeline the head pipeline of the merge requests it is for.
@@ -151,6 +161,9 @@ impl State {
         let job = self.project_mut(project)?.jobs.get_mut(&id).filter(|job| job.status == Status::Pending)?;
         job.status = Status::Running;
         job.started_at_ms = Some(now_ms);
+        if job.trigger.is_some() {
+            return self.start_bridge(project, id);
+        }
         job.trace = format!("Running with gitlab-runner\n$ run {}\n", job.name);
         let pipeline = job.pipeline;
         let ms = rule.seconds.map_or(self.timing.job_run_ms, milliseconds);
@@ -175,15 +188,22 @@ impl State {
         self.end_job(project, id, status, (status == Status::Failed).then_some(reason))
     }
 
-    /// Ends a job with a status.
+    /// Ends a job with a status; what it reports is uploaded before, and a failed try is tried again by GitLab where its
+    /// configuration says so.
     pub(crate) fn end_job(&mut self, project: u64, id: u64, status: Status, reason: Option<String>) -> Option<()> {
         let now_ms = self.now_ms;
+        let report = self.rule_for(project, id).and_then(|rule| rule.report);
         let job = self.project_mut(project)?.jobs.get_mut(&id)?;
         job.status = status;
         job.finished_at_ms = Some(now_ms);
         job.failure_reason = reason;
-        let pipeline = job.pipeline;
+        let has_run = job.trigger.is_none() && matches!(status, Status::Success | Status::Failed);
+        job.report = report.filter(|_| has_run);
+        let (pipeline, user, goes_on) = (job.pipeline, job.user, status == Status::Failed && job.attempt <= job.retries);
         self.emit_job(project, id);
+        if goes_on {
+            self.retry_job(project, id, user);
+        }
         self.advance_pipeline(project, pipeline)
     }
 
@@ -221,6 +241,7 @@ impl State {
         }
         pipeline.finished_at_ms = status.is_finished().then_some(now_ms);
         self.emit_pipeline(project, id);
+        self.tell_bridge(project, id, status);
         self.train_pipeline_ended(project, id, status);
         if status == Status::Success {
             self.auto_merge_after(project, id);
@@ -242,7 +263,7 @@ impl State {
 /// Whether the pipeline is for the merge request's current head.
 fn is_for(pipeline: &Pipeline, mr: &MergeRequest) -> bool {
     let same_mr = pipeline.mr.map_or(pipeline.branch == mr.source_branch, |iid| iid == mr.iid);
-    mr.is_open() && same_mr && mr.sha.as_ref() == Some(&pipeline.source_sha)
+    mr.is_open() && same_mr && !pipeline.is_child() && mr.sha.as_ref() == Some(&pipeline.source_sha)
 }
 
 fn milliseconds(seconds: f64) -> u64 {

@@ -4,11 +4,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::ci_config::Trigger;
 use crate::clock::iso;
 use crate::commits::commit_json;
 use crate::mr_json::time;
 use crate::project::Project;
 use crate::state::State;
+use crate::test_reports::JunitReport;
 
 /// Status of a pipeline or job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +103,8 @@ pub struct JobRule {
     pub failure_reason: Option<String>,
     /// Its log.
     pub trace: Option<String>,
+    /// The JUnit report that it uploads, if it is not canceled.
+    pub report: Option<JunitReport>,
     /// How long it runs.
     pub seconds: Option<f64>,
     /// Only pipelines whose ref or source branch has this part.
@@ -137,6 +141,17 @@ pub(crate) struct PipelinePlan {
     pub(crate) mr: Option<u64>,
     pub(crate) source: &'static str,
     pub(crate) user: u64,
+    /// The bridge that starts it.
+    pub(crate) upstream: Option<Upstream>,
+}
+
+/// The bridge that started a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Upstream {
+    pub(crate) project: u64,
+    pub(crate) job: u64,
+    /// The file that configures it, if it is a child.
+    pub(crate) file: Option<String>,
 }
 
 /// A pipeline.
@@ -153,6 +168,7 @@ pub(crate) struct Pipeline {
     pub(crate) source: &'static str,
     pub(crate) mr: Option<u64>,
     pub(crate) user: u64,
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) status: Status,
     pub(crate) stages: Vec<String>,
     pub(crate) yaml_errors: Option<String>,
@@ -182,6 +198,14 @@ pub(crate) struct Job {
     pub(crate) finished_at_ms: Option<u64>,
     pub(crate) failure_reason: Option<String>,
     pub(crate) trace: String,
+    /// How often GitLab itself tries again.
+    pub(crate) retries: u32,
+    /// What its runner uploaded.
+    pub(crate) report: Option<JunitReport>,
+    /// What it starts, if it is a bridge.
+    pub(crate) trigger: Option<Trigger>,
+    /// The project and the id of the pipeline that it started.
+    pub(crate) downstream: Option<(u64, u64)>,
 }
 
 /// Seconds between two times, if both are known.
@@ -196,6 +220,11 @@ fn whole_seconds(from_ms: Option<u64>, to_ms: Option<u64>) -> Value {
 }
 
 impl Pipeline {
+    /// Whether a bridge of the same project started it. Lists and merge requests do not show those.
+    pub(crate) fn is_child(&self) -> bool {
+        self.source == "parent_pipeline"
+    }
+
     pub(crate) fn duration(&self) -> Value {
         whole_seconds(self.started_at_ms, self.finished_at_ms)
     }
@@ -237,15 +266,10 @@ pub(crate) fn pipeline_detail(state: &State, project: &Project, pipeline: &Pipel
     body
 }
 
-/// A job as the API shows it; `failure_reason` only if it failed.
-pub(crate) fn job_json(state: &State, project: &Project, job: &Job) -> Value {
+/// What jobs and bridges have in common; `failure_reason` only if it failed.
+fn attempt_json(state: &State, project: &Project, job: &Job) -> Value {
     let pipeline = project.pipelines.get(&job.pipeline);
     let commit = pipeline.and_then(|pipeline| project.repo.commit(&pipeline.sha));
-    let artifacts = if job.trace.is_empty() {
-        json!([])
-    } else {
-        json!([{ "file_type": "trace", "size": job.trace.len(), "filename": "job.log", "file_format": null }])
-    };
     let mut body = json!({
         "id": job.id, "status": job.status, "stage": job.stage, "name": job.name, "ref": pipeline.map(|row| &row.reference), "tag": false,
         "coverage": null, "allow_failure": job.allow_failure, "created_at": iso(job.created_at_ms), "started_at": time(job.started_at_ms),
@@ -254,11 +278,43 @@ pub(crate) fn job_json(state: &State, project: &Project, job: &Job) -> Value {
         "commit": commit.map(|commit| commit_json(state, project, commit)),
         "pipeline": pipeline.map(|row| pipeline_row(state, project, row)),
         "web_url": format!("{}/-/jobs/{}", state.web_url(project), job.id), "project": { "ci_job_token_scope_enabled": false },
-        "artifacts": artifacts, "runner": runner(job), "runner_manager": null, "artifacts_expire_at": null, "archived": false, "tag_list": [],
     });
     if job.status == Status::Failed {
         body["failure_reason"] = json!(job.failure_reason);
     }
+    body
+}
+
+/// A job as the API shows it.
+pub(crate) fn job_json(state: &State, project: &Project, job: &Job) -> Value {
+    let mut body = attempt_json(state, project, job);
+    body["artifacts"] = artifacts(job);
+    body["runner"] = runner(job);
+    body["runner_manager"] = Value::Null;
+    body["artifacts_expire_at"] = Value::Null;
+    body["archived"] = json!(false);
+    body["tag_list"] = json!([]);
+    body
+}
+
+fn artifacts(job: &Job) -> Value {
+    let trace = (!job.trace.is_empty())
+        .then(|| json!({ "file_type": "trace", "size": job.trace.len(), "filename": "job.log", "file_format": null }));
+    let junit = job
+        .report
+        .as_ref()
+        .map(|report| json!({ "file_type": "junit", "size": report.stored_bytes(), "filename": "junit.xml.gz", "file_format": "gzip" }));
+    json!(junit.into_iter().chain(trace).collect::<Vec<Value>>())
+}
+
+/// A bridge as the API shows it.
+pub(crate) fn bridge_json(state: &State, project: &Project, job: &Job) -> Value {
+    let downstream = job.downstream.and_then(|(project, pipeline)| {
+        let project = state.project(project)?;
+        Some(pipeline_row(state, project, project.pipelines.get(&pipeline)?))
+    });
+    let mut body = attempt_json(state, project, job);
+    body["downstream_pipeline"] = downstream.unwrap_or_default();
     body
 }
 

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 
 use crate::access::Role;
 use crate::call::Call;
+use crate::clock::parse_time;
 use crate::pagination::{Totals, paginate};
 use crate::pipeline_run::latest_jobs;
 use crate::pipelines::{Pipeline, PipelinePlan, Status, pipeline_detail, pipeline_row};
 use crate::project::Project;
-use crate::reply::{Answer, Reply, field_message, forbidden, no_record};
+use crate::reply::{Answer, Reply, error, field_message, forbidden, no_record};
 use crate::state::State;
 
 /// The pipeline the path names.
@@ -16,17 +17,101 @@ fn find<'a>(project: &'a Project, call: &Call) -> Result<&'a Pipeline, Reply> {
     project.pipelines.get(&call.number("pipeline_id")?).ok_or_else(no_record)
 }
 
+const ORDERS: [&str; 5] = ["id", "status", "ref", "updated_at", "user_id"];
+const STATUSES: [&str; 12] = [
+    "created",
+    "waiting_for_resource",
+    "preparing",
+    "waiting_for_callback",
+    "pending",
+    "running",
+    "success",
+    "failed",
+    "canceled",
+    "skipped",
+    "manual",
+    "scheduled",
+];
+const SOURCES: [&str; 12] = [
+    "push",
+    "web",
+    "trigger",
+    "schedule",
+    "api",
+    "external",
+    "pipeline",
+    "chat",
+    "webide",
+    "merge_request_event",
+    "external_pull_request_event",
+    "parent_pipeline",
+];
+
+/// One of these words; any other is refused.
+fn one_of(call: &Call, name: &str, words: &[&str]) -> Result<Option<String>, Reply> {
+    match call.params.text(name) {
+        Some(text) if !words.contains(&text.as_str()) => Err(error(400, format!("{name} does not have a valid value"))),
+        text => Ok(text),
+    }
+}
+
+/// A time; what is none is refused.
+fn moment(call: &Call, name: &str) -> Result<Option<u64>, Reply> {
+    let Some(text) = call.params.text(name) else { return Ok(None) };
+    parse_time(&text).map(Some).ok_or_else(|| error(400, format!("{name} is invalid")))
+}
+
+/// Which pipelines are asked for.
+struct Filter {
+    reference: Option<String>,
+    sha: Option<String>,
+    status: Option<String>,
+    source: Option<String>,
+    updated_after_ms: Option<u64>,
+    updated_before_ms: Option<u64>,
+}
+
+impl Filter {
+    fn read(call: &Call) -> Result<Self, Reply> {
+        Ok(Self {
+            reference: call.params.text("ref"),
+            sha: call.params.text("sha"),
+            status: one_of(call, "status", &STATUSES)?,
+            source: one_of(call, "source", &SOURCES)?,
+            updated_after_ms: moment(call, "updated_after")?,
+            updated_before_ms: moment(call, "updated_before")?,
+        })
+    }
+
+    /// Children are shown only to who asks for them.
+    fn fits(&self, row: &Pipeline) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
+        let source = self.source.as_deref().map_or(!row.is_child(), |source| source == row.source);
+        source
+            && is(&self.reference, &row.reference)
+            && is(&self.sha, &row.sha)
+            && is(&self.status, row.status.text())
+            && self.updated_after_ms.is_none_or(|at| row.updated_at_ms > at)
+            && self.updated_before_ms.is_none_or(|at| row.updated_at_ms < at)
+    }
+}
+
 /// `GET …/pipelines`
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let project = call.project(state)?;
-    let params = &call.params;
-    let is = |name: &str, value: &str| params.text(name).is_none_or(|wanted| wanted == value);
-    let fits =
-        |row: &&Pipeline| is("ref", &row.reference) && is("sha", &row.sha) && is("status", row.status.text()) && is("source", row.source);
-    let mut rows: Vec<Value> = project.pipelines.values().filter(fits).map(|row| pipeline_row(state, project, row)).collect();
-    if params.text("sort").as_deref() != Some("asc") {
-        rows.reverse();
+    let (filter, order) = (Filter::read(call)?, one_of(call, "order_by", &ORDERS)?);
+    let mut found: Vec<&Pipeline> = project.pipelines.values().filter(|row| filter.fits(row)).collect();
+    match order.as_deref() {
+        Some("status") => found.sort_by_key(|row| row.status.text()),
+        Some("ref") => found.sort_by_key(|row| &row.reference),
+        Some("updated_at") => found.sort_by_key(|row| row.updated_at_ms),
+        Some("user_id") => found.sort_by_key(|row| row.user),
+        _ => {}
     }
+    if one_of(call, "sort", &["asc", "desc"])?.as_deref() != Some("asc") {
+        found.reverse();
+    }
+    let rows = found.into_iter().map(|row| pipeline_row(state, project, row)).collect();
     paginate(state, call, rows, Totals::Sent)
 }
 
@@ -35,7 +120,7 @@ pub(crate) fn latest(state: &mut State, call: &Call) -> Answer {
     let project = call.project(state)?;
     let name = call.params.text("ref").unwrap_or_else(|| project.default_branch.clone());
     let head = project.head_id(&name);
-    let fits = |row: &&Pipeline| row.reference == name && Some(&row.sha) == head.as_ref();
+    let fits = |row: &&Pipeline| row.reference == name && Some(&row.sha) == head.as_ref() && !row.is_child();
     let found = project.pipelines.values().rev().find(fits).ok_or_else(|| forbidden(None))?;
     Ok(Reply::json(200, &pipeline_detail(state, project, found)))
 }
@@ -51,7 +136,7 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Answer {
     let project = call.project_as(state, Role::Developer)?;
     let branch = call.params.required("ref")?;
     let sha = project.head_id(&branch).ok_or_else(|| field_message(400, "base", "Reference not found"))?;
-    let plan = PipelinePlan { branch, sha, mr: None, source: "api", user: call.user_id()? };
+    let plan = PipelinePlan { branch, sha, mr: None, source: "api", user: call.user_id()?, upstream: None };
     let id = project.id;
     let made = state.create_pipeline(id, &plan).ok_or_else(|| field_message(400, "base", "Missing CI config file"))?;
     shown(state, id, made, 201)
@@ -100,7 +185,29 @@ impl State {
 pub(crate) fn rows_of_mr(state: &State, project: &Project, iid: u64) -> Vec<Value> {
     let Some(mr) = project.mrs.get(&iid) else { return json!([]).as_array().cloned().unwrap_or_default() };
     let own = |row: &&Pipeline| {
-        row.mr == Some(iid) || (row.mr.is_none() && row.branch == mr.source_branch && mr.created_at_ms <= row.created_at_ms + 60_000)
+        let is_branchs = row.mr.is_none() && row.branch == mr.source_branch && mr.created_at_ms <= row.created_at_ms + 60_000;
+        !row.is_child() && (row.mr == Some(iid) || is_branchs)
     };
     project.pipelines.values().rev().filter(own).map(|row| pipeline_row(state, project, row)).collect()
+}
+
+/// `DELETE …/pipelines/:pipeline_id`, for owners.
+pub(crate) fn delete(state: &mut State, call: &Call) -> Answer {
+    let project = call.project_as(state, Role::Owner)?;
+    let (project_id, id) = (project.id, find(project, call)?.id);
+    state.delete_pipeline(project_id, id);
+    Ok(Reply::empty(204))
+}
+
+impl State {
+    /// Deletes a pipeline with its jobs.
+    pub(crate) fn delete_pipeline(&mut self, project: u64, id: u64) -> Option<()> {
+        let row = self.project_mut(project)?;
+        row.pipelines.remove(&id)?;
+        row.jobs.retain(|_, job| job.pipeline != id);
+        for mr in row.mrs.values_mut().filter(|mr| mr.head_pipeline == Some(id)) {
+            mr.head_pipeline = None;
+        }
+        Some(())
+    }
 }

@@ -11,6 +11,7 @@ use crate::call::Call;
 use crate::clock::iso;
 use crate::events::ProjectEvent;
 use crate::hooks::Hook;
+use crate::issues::Issue;
 use crate::labels::Label;
 use crate::merge_requests::MergeRequest;
 use crate::merge_trains::Car;
@@ -84,6 +85,8 @@ pub struct ProjectSettings {
     pub remove_source_branch_after_merge: bool,
     /// Merge requests are switched on.
     pub merge_requests_enabled: bool,
+    /// Issues are switched on.
+    pub issues_enabled: bool,
     /// A merge must name the sha.
     pub require_sha_on_merge: bool,
     /// Preparation starts a mergeability check by itself; without it a GET must.
@@ -115,6 +118,7 @@ impl Default for ProjectSettings {
             squash: SquashOption::DefaultOff,
             remove_source_branch_after_merge: true,
             merge_requests_enabled: true,
+            issues_enabled: true,
             require_sha_on_merge: false,
             check_after_prepare: false,
             push_refused: None,
@@ -196,6 +200,7 @@ pub(crate) struct Project {
     pub(crate) protected: Vec<ProtectedBranch>,
     pub(crate) settings: ProjectSettings,
     pub(crate) mrs: BTreeMap<u64, MergeRequest>,
+    pub(crate) issues: BTreeMap<u64, Issue>,
     pub(crate) pipelines: BTreeMap<u64, Pipeline>,
     pub(crate) jobs: BTreeMap<u64, Job>,
     pub(crate) hooks: BTreeMap<u64, Hook>,
@@ -226,6 +231,7 @@ impl Project {
             }],
             settings: ProjectSettings::default(),
             mrs: BTreeMap::new(),
+            issues: BTreeMap::new(),
             pipelines: BTreeMap::new(),
             jobs: BTreeMap::new(),
             hooks: BTreeMap::new(),
@@ -307,6 +313,7 @@ pub(crate) fn project_json(state: &State, project: &Project, user: Option<u64>) 
         "web_url": url, "visibility": project.visibility, "archived": false, "empty_repo": project.repo.is_empty(),
         "namespace": { "id": 1, "name": project.namespace(), "path": project.namespace(), "kind": "group", "full_path": project.namespace() },
         "merge_requests_enabled": settings.merge_requests_enabled,
+        "issues_enabled": settings.issues_enabled, "issues_access_level": if settings.issues_enabled { "enabled" } else { "disabled" },
         "merge_requests_access_level": if settings.merge_requests_enabled { "enabled" } else { "disabled" },
         "permissions": { "project_access": level.map(|level| json!({ "access_level": level, "notification_level": 3 })), "group_access": null },
     });

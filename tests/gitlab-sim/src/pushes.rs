@@ -83,7 +83,7 @@ impl State {
             PipelineMode::None => false,
         };
         let sha = push.after.clone().filter(|_| wanted)?;
-        let plan = PipelinePlan { branch: push.branch.clone(), sha, mr: None, source: "push", user: push.user };
+        let plan = PipelinePlan { branch: push.branch.clone(), sha, mr: None, source: "push", user: push.user, upstream: None };
         self.schedule(self.timing.pipeline_creation_ms, Task::CreatePipeline { project, plan });
         Some(())
     }
@@ -201,7 +201,8 @@ impl State {
         }
         let mr = row.mrs.get(&iid)?;
         let sha = mr.sha.clone()?;
-        let plan = PipelinePlan { branch: mr.source_branch.clone(), sha, mr: Some(iid), source: "merge_request_event", user };
+        let plan =
+            PipelinePlan { branch: mr.source_branch.clone(), sha, mr: Some(iid), source: "merge_request_event", user, upstream: None };
         self.schedule(self.timing.pipeline_creation_ms, Task::CreatePipeline { project, plan });
         Some(())
     }

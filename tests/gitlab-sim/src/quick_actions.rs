@@ -85,7 +85,7 @@ fn command(line: &str) -> Option<Command> {
 }
 
 /// Label names in `~a ~"b c"`.
-fn labels(args: &str) -> Vec<String> {
+pub(crate) fn labels(args: &str) -> Vec<String> {
     let parts = args.split('~').map(|part| part.trim().trim_matches('"').to_owned());
     parts.filter(|part| !part.is_empty()).collect()
 }

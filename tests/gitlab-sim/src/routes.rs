@@ -11,8 +11,9 @@ use crate::params::{Params, decode};
 use crate::reply::{Answer, Reply, error, unauthorized};
 use crate::state::State;
 use crate::{
-    access, approvals, branches, commits, commits_api, compare, discussions, events, files, files_write, hooks, jobs, labels, lookups,
-    members, merge, merge_requests, merge_trains, mr_pipelines, mr_update, notes, pipelines_api, project, rebase, token_rotation,
+    access, approvals, branches, commits, commits_api, compare, discussions, events, files, files_write, hooks, issue_notes, issues, jobs,
+    labels, lookups, members, merge, merge_requests, merge_trains, mr_pipelines, mr_update, notes, pipelines_api, project, rebase,
+    test_reports, token_rotation,
 };
 
 /// What serves a route.
@@ -99,6 +100,15 @@ pub(crate) const ROUTES: &[Route] = &[
     route("POST", "/projects/:id/merge_requests/:merge_request_iid/discussions", discussions::create),
     route("PUT", "/projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id", discussions::resolve),
     route("GET", "/projects/:id/merge_requests/:merge_request_iid/resource_label_events", labels::events),
+    route("GET", "/projects/:id/issues", issues::list),
+    route("POST", "/projects/:id/issues", issues::create),
+    route("GET", "/projects/:id/issues/:issue_iid", issues::get),
+    route("PUT", "/projects/:id/issues/:issue_iid", issues::update),
+    route("GET", "/projects/:id/issues/:issue_iid/notes", issue_notes::list),
+    route("POST", "/projects/:id/issues/:issue_iid/notes", issue_notes::create),
+    route("GET", "/projects/:id/issues/:issue_iid/notes/:note_id", issue_notes::get),
+    route("PUT", "/projects/:id/issues/:issue_iid/notes/:note_id", issue_notes::update),
+    route("DELETE", "/projects/:id/issues/:issue_iid/notes/:note_id", issue_notes::delete),
     route("GET", "/projects/:id/pipelines", pipelines_api::list),
     route("GET", "/projects/:id/pipelines/latest", pipelines_api::latest),
     route("POST", "/projects/:id/pipeline", pipelines_api::create),
@@ -106,6 +116,10 @@ pub(crate) const ROUTES: &[Route] = &[
     route("POST", "/projects/:id/pipelines/:pipeline_id/retry", pipelines_api::retry),
     route("POST", "/projects/:id/pipelines/:pipeline_id/cancel", pipelines_api::cancel),
     route("GET", "/projects/:id/pipelines/:pipeline_id/jobs", jobs::list_of_pipeline),
+    route("GET", "/projects/:id/pipelines/:pipeline_id/bridges", jobs::bridges),
+    route("GET", "/projects/:id/pipelines/:pipeline_id/test_report", test_reports::report),
+    route("GET", "/projects/:id/pipelines/:pipeline_id/test_report_summary", test_reports::summary),
+    route("DELETE", "/projects/:id/pipelines/:pipeline_id", pipelines_api::delete),
     route("GET", "/projects/:id/jobs", jobs::list),
     route("GET", "/projects/:id/jobs/:job_id", jobs::get),
     route("GET", "/projects/:id/jobs/:job_id/trace", jobs::trace),

@@ -74,6 +74,7 @@ impl Ids {
             "job" => 70_000,
             "note" => 50_000,
             "label" => 800,
+            "issue" => 6_000,
             _ => 0,
         };
         let slot = self.0.entry(kind).or_insert(start);

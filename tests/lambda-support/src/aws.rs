@@ -1,4 +1,4 @@
-//! As much of SQS, S3 and Secrets Manager as the functions use, on one address.
+//! As much of SQS, S3, EventBridge and Secrets Manager as the functions use, on one address.
 
 use crate::serve;
 use axum::Router;
@@ -13,10 +13,40 @@ use std::sync::{Arc, Mutex};
 /// A message that was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
+    /// The queue's name.
+    pub queue: String,
+    /// Its group, in a FIFO queue.
+    pub group: Option<String>,
+    /// What it is known by when it is sent again, in a FIFO queue.
+    pub deduplication_id: Option<String>,
     /// Its body.
     pub body: Value,
     /// Its delay.
     pub delay_seconds: i64,
+}
+
+/// A message that was hidden for some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hidden {
+    /// The queue's name.
+    pub queue: String,
+    /// By what the receipt is known.
+    pub receipt_handle: String,
+    /// For how long, in seconds.
+    pub seconds: i64,
+}
+
+/// An event that a bus has taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Put {
+    /// The bus.
+    pub bus: String,
+    /// Who says so.
+    pub source: String,
+    /// What kind of event it is.
+    pub detail_type: String,
+    /// What happened.
+    pub detail: Value,
 }
 
 /// An object that was put.
@@ -33,6 +63,10 @@ pub struct Object {
 #[derive(Default)]
 struct Held {
     sent: Vec<Sent>,
+    hidden: Vec<Hidden>,
+    put: Vec<Put>,
+    /// Why the bus takes nothing.
+    bus_refuses: Option<String>,
     waiting: usize,
     objects: BTreeMap<String, Object>,
     /// Documents that keep their versions, by `/bucket/key`, oldest first.
@@ -67,6 +101,21 @@ impl Aws {
     /// Takes the messages that were sent so far.
     pub fn take_sent(&self) -> Vec<Sent> {
         std::mem::take(&mut self.held.lock().unwrap().sent)
+    }
+
+    /// Takes the messages that were hidden so far.
+    pub fn take_hidden(&self) -> Vec<Hidden> {
+        std::mem::take(&mut self.held.lock().unwrap().hidden)
+    }
+
+    /// Takes the events that the bus has taken so far.
+    pub fn take_events(&self) -> Vec<Put> {
+        std::mem::take(&mut self.held.lock().unwrap().put)
+    }
+
+    /// From now on, the bus refuses each entry with this code; none for taking them again.
+    pub fn set_bus_refuses(&self, code: Option<&str>) {
+        self.held.lock().unwrap().bus_refuses = code.map(str::to_owned);
     }
 
     /// The ids of the items that were rung for so far, sorted; takes the messages.
@@ -106,16 +155,51 @@ impl Held {
     fn call(&mut self, operation: &str, input: &Value) -> Response {
         match operation {
             "SendMessage" => self.send(input),
+            "ChangeMessageVisibility" => self.hide(input),
+            "PutEvents" => self.put_events(input),
             "GetQueueAttributes" => done(&json!({"Attributes": {"ApproximateNumberOfMessages": self.waiting.to_string()}})),
             "GetSecretValue" => self.secret(input["SecretId"].as_str().unwrap_or_default()),
             _ => StatusCode::NOT_IMPLEMENTED.into_response(),
         }
     }
 
+    /// A FIFO queue wants a group, and ids without blanks.
     fn send(&mut self, input: &Value) -> Response {
         let body = serde_json::from_str(input["MessageBody"].as_str().expect("a body")).expect("JSON");
-        self.sent.push(Sent { body, delay_seconds: input["DelaySeconds"].as_i64().unwrap_or(0) });
+        let text = |name: &str| input[name].as_str().map(str::to_owned);
+        let (queue, group, deduplication_id) = (queue(input), text("MessageGroupId"), text("MessageDeduplicationId"));
+        let is_id = |id: &Option<String>| id.as_ref().is_some_and(|id| id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic()));
+        if queue.ends_with(".fifo") != (is_id(&group) && is_id(&deduplication_id)) {
+            let error = json!({"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": "group or deduplication id"});
+            return (StatusCode::BAD_REQUEST, error.to_string()).into_response();
+        }
+        self.sent.push(Sent { queue, group, deduplication_id, body, delay_seconds: input["DelaySeconds"].as_i64().unwrap_or(0) });
         done(&json!({"MessageId": format!("sent-{}", self.sent.len()), "MD5OfMessageBody": "0"}))
+    }
+
+    fn hide(&mut self, input: &Value) -> Response {
+        let receipt_handle = input["ReceiptHandle"].as_str().expect("a receipt").to_owned();
+        let seconds = input["VisibilityTimeout"].as_i64().expect("a time");
+        self.hidden.push(Hidden { queue: queue(input), receipt_handle, seconds });
+        done(&json!({}))
+    }
+
+    fn put_events(&mut self, input: &Value) -> Response {
+        let entries = input["Entries"].as_array().expect("entries");
+        if let Some(code) = &self.bus_refuses {
+            let refused: Vec<_> = entries.iter().map(|_| json!({"ErrorCode": code, "ErrorMessage": "refused"})).collect();
+            return done(&json!({"FailedEntryCount": refused.len(), "Entries": refused}));
+        }
+        let text = |entry: &Value, name: &str| entry[name].as_str().expect("text").to_owned();
+        let put = entries.iter().map(|entry| Put {
+            bus: text(entry, "EventBusName"),
+            source: text(entry, "Source"),
+            detail_type: text(entry, "DetailType"),
+            detail: serde_json::from_str(&text(entry, "Detail")).expect("JSON"),
+        });
+        self.put.extend(put);
+        let taken: Vec<_> = entries.iter().map(|_| json!({"EventId": "e"})).collect();
+        done(&json!({"FailedEntryCount": 0, "Entries": taken}))
     }
 
     fn secret(&self, id: &str) -> Response {
@@ -166,6 +250,11 @@ impl Held {
             None => refused(StatusCode::NOT_FOUND, "NoSuchKey"),
         }
     }
+}
+
+/// The name of the queue that a request is about.
+fn queue(input: &Value) -> String {
+    input["QueueUrl"].as_str().and_then(|url| url.rsplit('/').next()).expect("a queue").to_owned()
 }
 
 fn header(headers: &HeaderMap, name: &str) -> String {

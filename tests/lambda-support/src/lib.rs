@@ -8,12 +8,12 @@ mod runtime;
 mod table;
 mod world;
 
-pub use aws::{Aws, Object, Sent};
-pub use events::{message, queue_event, sample};
+pub use aws::{Aws, Hidden, Object, Put, Sent};
+pub use events::{assert_matches, message, queue_event, sample};
 pub use function::Function;
 pub use runtime::{Answer, RuntimeApi};
 pub use table::{Fault, Table};
-pub use world::{BOT, World, submission};
+pub use world::{BOT, TRACKED, World, submission};
 
 use std::time::Duration;
 use tokio::net::TcpListener;

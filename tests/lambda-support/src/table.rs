@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use collie_dynamo::{DynamoItems, local, schema};
+use collie_dynamo::{DynamoItems, DynamoTracking, local, schema};
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 
@@ -35,6 +35,8 @@ pub struct Table {
     pub endpoint: String,
     /// The same rows, without faults.
     pub items: DynamoItems,
+    /// Those of issue tracking.
+    pub tracking: DynamoTracking,
     faults: Arc<Mutex<Vec<(String, Fault)>>>,
 }
 
@@ -50,7 +52,8 @@ impl Table {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let front = Front { behind, client: reqwest::Client::new(), faults: Arc::clone(&faults) };
         let endpoint = format!("http://{}", serve(Router::new().fallback(pass_on).with_state(front)).await);
-        Self { endpoint, items: DynamoItems::new(client, TABLE.to_owned()), faults }
+        let (items, tracking) = (DynamoItems::new(client.clone(), TABLE.to_owned()), DynamoTracking::new(client, TABLE.to_owned()));
+        Self { endpoint, items, tracking, faults }
     }
 
     /// From now on, requests of functions that contain this text meet a fault.

@@ -5,15 +5,21 @@ use crate::function::Function;
 use crate::runtime::RuntimeApi;
 use crate::table::{TABLE, Table};
 use collie_auth::local::LocalIssuer;
-use collie_aws::{Access, Buckets, Clients, Endpoints, Keys, S3Archive, SqsWakes};
+use collie_aws::{Access, Buckets, Clients, Endpoints, EventBridgeNotices, Keys, S3Archive, SqsJobs, SqsWakes};
 use collie_config::Configuration;
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::ItemId;
+use collie_core::issue::id::{BuildId, QueueName, RequestId};
+use collie_core::issue::key::IssueKey;
+use collie_core::issue::row::{Analysis, Outcome};
 use collie_core::item::Item;
 use collie_core::mr::wanted::Wanted;
 use collie_engine::access::Caller;
 use collie_engine::ports::{Clock as _, Items as _};
 use collie_engine::submit::Submission;
+use collie_engine::tracking::calls::Reported;
+use collie_engine::tracking::work::Turn;
+use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports};
 use collie_shell::Forgeless;
 use collie_system::{RandomIds, SystemClock};
@@ -26,9 +32,14 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+/// The tracked queue.
+pub const TRACKED: &str = "app-main";
 /// Who submits.
 pub const BOT: &str = "deps-bot";
 const QUEUE: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-wakes";
+const JOBS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-jobs.fifo";
+const DEAD_JOBS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-jobs-dead.fifo";
+const REPAIRS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-repairs";
 const SECRET_KEY: &str = "canary-secret-access-key";
 const HOOK_SECRET: &str = "canary-hook-secret";
 
@@ -36,7 +47,7 @@ const HOOK_SECRET: &str = "canary-hook-secret";
 pub struct World {
     /// Lambda.
     pub runtime: RuntimeApi,
-    /// SQS, S3 and Secrets Manager.
+    /// SQS, S3, EventBridge and Secrets Manager.
     pub aws: Aws,
     /// The table.
     pub table: Table,
@@ -101,6 +112,10 @@ impl World {
             ("AWS_ENDPOINT_URL_DYNAMODB", self.table.endpoint.clone()),
             ("COLLIE_TABLE", TABLE.into()),
             ("COLLIE_WAKE_QUEUE_URL", QUEUE.into()),
+            ("COLLIE_JOBS_QUEUE_URL", JOBS.into()),
+            ("COLLIE_JOBS_DLQ_URL", DEAD_JOBS.into()),
+            ("COLLIE_REPAIR_QUEUE_URL", REPAIRS.into()),
+            ("COLLIE_EVENT_BUS", "collie-bus".into()),
             ("COLLIE_CONTENT_BUCKET", "content-bucket".into()),
             ("COLLIE_AUDIT_BUCKET", "audit-bucket".into()),
             ("COLLIE_CONFIG_FILE", file("collie.yaml")),
@@ -165,10 +180,48 @@ impl World {
         Engine::new(ports, Arc::new(settings))
     }
 
+    /// The use cases of issue tracking over the same table, queues and bus.
+    pub fn tracking(&self) -> Tracking {
+        let clients = Arc::new(Clients::new(self.access()));
+        let ports = TrackingPorts {
+            rows: Arc::new(self.table.tracking.clone()),
+            jobs: Arc::new(SqsJobs::new(Arc::clone(&clients), JOBS.into(), DEAD_JOBS.into())),
+            notices: Arc::new(EventBridgeNotices::new(clients, "collie-bus".into(), REPAIRS.into())),
+            clock: Arc::new(SystemClock),
+        };
+        let settings = Configuration::parse(&configuration(&self.gitlab)).unwrap().settings().unwrap();
+        Tracking::new(ports, Arc::new(settings))
+    }
+
+    /// Admits a request of the tracked queue whose build has met these issues (task and unit), and has ended with them; forgets that
+    /// it was rung for.
+    pub async fn build(&self, build: &str, issues: &[(&str, &str)]) -> RequestId {
+        let (tracking, queue, build) = (self.tracking(), QueueName::new(TRACKED), BuildId::new(build));
+        let request = tracking.admit(&queue, &format!("git@example.com/app@{build}")).await.unwrap().id;
+        tracking.associate(&queue, request, &build).await.unwrap();
+        let met: Reported = issues.iter().map(|(task, unit)| (IssueKey::new(*task, *unit), None)).collect();
+        tracking.report(&queue, &build, &met).await.unwrap();
+        tracking.end_analysis(&queue, &build, Analysis::Completed, None).await.unwrap();
+        tracking.conclude(&queue, request, Outcome::Failed).await.unwrap();
+        self.aws.take_sent();
+        request
+    }
+
+    /// Tracks all builds of the queue to their end, as `reconcile-issues` would, and forgets what was told.
+    pub async fn track(&self) {
+        let tracking = self.tracking();
+        let queue = tracking.queue(TRACKED).unwrap().clone();
+        let until = SystemClock.now().after(Duration::from_secs(600));
+        assert_eq!(tracking.work(&queue, None, until).await, Ok(Turn::Done));
+        self.aws.take_sent();
+        self.aws.take_events();
+    }
+
     fn access(&self) -> Access {
         let keys = Keys { id: "AKIAEXAMPLE".into(), secret: SecretString::from(SECRET_KEY), session: None };
         let endpoint = Some(self.aws.endpoint.clone());
-        let endpoints = Endpoints { dynamodb: None, sqs: endpoint.clone(), s3: endpoint.clone(), secrets_manager: endpoint };
+        let (sqs, s3, eventbridge) = (endpoint.clone(), endpoint.clone(), endpoint.clone());
+        let endpoints = Endpoints { dynamodb: None, sqs, s3, eventbridge, secrets_manager: endpoint };
         Access { region: "eu-central-1".into(), keys, endpoints }
     }
 }
@@ -176,7 +229,8 @@ impl World {
 fn configuration(gitlab: &str) -> String {
     format!(
         "connections: {{main: {{url: '{gitlab}', token: 'secret:gitlab/main', hook_secret: 'secret:gitlab/main-hook'}}}}\n\
-         projects: [{{path: {DEMO_PROJECT_PATH}, id: {DEMO_PROJECT_ID}}}]\n"
+         projects: [{{path: {DEMO_PROJECT_PATH}, id: {DEMO_PROJECT_ID}}}]\n\
+         queues: {{{TRACKED}: {{project: {DEMO_PROJECT_PATH}, ref: main, repair: work_item}}}}\n"
     )
 }
 

@@ -7,6 +7,7 @@
 pub mod fixture;
 pub mod projection;
 pub mod registration;
+pub mod stage;
 pub mod tracking;
 
 use stateright::{Checker as _, Model};

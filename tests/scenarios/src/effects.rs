@@ -3,6 +3,8 @@
 //! A process is what a crash kills: its futures are dropped, its memory is gone, what it stored stays. [`Process`] wraps the
 //! ports of one; a crash never resumes.
 
+mod tracking;
+
 use crate::schedule;
 use async_trait::async_trait;
 use collie_core::error::{Class, Failure};

@@ -7,6 +7,7 @@
 )]
 
 pub mod effects;
+pub mod failing;
 pub mod invariants;
 pub mod mutant;
 pub mod people;
@@ -14,6 +15,7 @@ pub mod ports;
 pub mod random;
 pub mod schedule;
 pub mod story;
+pub mod tracked;
 pub mod world;
 
 pub use effects::{Effects, Fault};

@@ -56,6 +56,11 @@ impl World {
         reply
     }
 
+    /// A person closes an issue.
+    pub fn close_issue(&self, iid: u64) {
+        self.reviewer("PUT", &format!("/issues/{iid}"), &serde_json::json!({"state_event": "close"}));
+    }
+
     /// From now on GitLab shows a merge request as it is now with this change, until its faults are cleared.
     pub fn gitlab_shows(&self, iid: u64, change: impl FnOnce(&mut Value)) {
         let mut body = self.reviewer("GET", &format!("/merge_requests/{iid}"), &Value::Null).json_body();

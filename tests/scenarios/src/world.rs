@@ -1,6 +1,7 @@
 //! The world of a story: GitLab, Collie's processes, queues and time, and the verbs by which people and machines act.
 
 use crate::effects::{Effects, Process, When};
+use crate::failing::{self, News};
 use crate::mutant::{Mutant, Store};
 use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, SkewedClock, WakeQueue};
 use collie_core::access::{Grant, Grants, SubmitGrant};
@@ -11,14 +12,17 @@ use collie_core::item::Item;
 use collie_core::mr::train::MergeMode;
 use collie_core::mr::wanted::{ProjectRules, Wanted};
 use collie_core::policy::Policy;
-use collie_dynamo::{DynamoItems, MemoryItems};
+use collie_core::repair;
+use collie_dynamo::{DynamoItems, MemoryItems, MemoryTracking};
 use collie_engine::access::Caller;
 use collie_engine::cost::Meter;
 use collie_engine::execute::{Ran, Worker};
 use collie_engine::ingest::{Ingested, Received};
-use collie_engine::ports::{Archive, Forge, Items, ProjectRef, Wakes};
-use collie_engine::settings::{Project, Settings};
+use collie_engine::ports::{Archive, Forge, IssueTracker, Items, Jobs, Notices, ProjectRef, TrackingRows, Wakes};
+use collie_engine::repair::{IssueType, WorkItems};
+use collie_engine::settings::{Project, Repair, Settings};
 use collie_engine::submit::{Submission, Submitted};
+use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports, lifecycle, submit};
 use collie_gitlab::{Connection, GitLab};
 use futures::future::BoxFuture;
@@ -54,6 +58,9 @@ struct Inner {
     archive: Arc<MemoryArchive>,
     wakes: Arc<WakeQueue>,
     forge: Arc<dyn Forge>,
+    tracker: Arc<dyn IssueTracker>,
+    rows: Arc<MemoryTracking>,
+    news: Arc<News>,
     ids: Arc<CountingIds>,
     hooks_lost: AtomicBool,
     ci_retry: Mutex<RetryRules>,
@@ -107,7 +114,7 @@ impl World {
         let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
         let token = SecretString::from(DEMO_BOT_TOKEN).into();
         let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
-        let forge = GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap();
+        let forge = Arc::new(GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap());
         register_hook(&sim);
         Self(Arc::new(Inner {
             wakes: WakeQueue::new(sim.clone(), loses),
@@ -120,7 +127,10 @@ impl World {
             store,
             meter: Meter::default(),
             archive: Arc::default(),
-            forge: Arc::new(forge),
+            tracker: forge.clone(),
+            forge,
+            rows: Arc::default(),
+            news: Arc::default(),
             ids: Arc::default(),
             hooks_lost: AtomicBool::new(false),
             ci_retry: Mutex::default(),
@@ -235,7 +245,43 @@ impl World {
             clock: Arc::new(SkewedClock { sim: inner.sim.clone(), skew_ms }),
             ids: inner.ids.clone(),
         };
-        (Engine::new(ports, Arc::new(self.settings())), death)
+        let tracker: Arc<dyn IssueTracker> = Arc::new(Process::new(&inner.effects, &death, inner.tracker.clone()));
+        let issues = IssueType::new(self.tracking_of(&death), tracker);
+        (Engine::new(ports, Arc::new(self.settings())).with_type(repair::ITEM_TYPE, Arc::new(issues)), death)
+    }
+
+    /// Issue tracking as the process that dies by `death` has it.
+    fn tracking_of(&self, death: &Arc<Notify>) -> Tracking {
+        let inner = &self.0;
+        let (rows, jobs, notices): (Arc<dyn TrackingRows>, Arc<dyn Jobs>, Arc<dyn Notices>) =
+            (inner.rows.clone(), inner.news.clone(), inner.news.clone());
+        let ports = TrackingPorts {
+            rows: Arc::new(Process::new(&inner.effects, death, rows)),
+            jobs: Arc::new(Process::new(&inner.effects, death, jobs)),
+            notices: Arc::new(Process::new(&inner.effects, death, notices)),
+            clock: Arc::new(SimClock(inner.sim.clone())),
+        };
+        Tracking::new(ports, Arc::new(self.settings()))
+    }
+
+    /// Issue tracking past every fault, for those who report.
+    pub(crate) fn quiet_tracking(&self) -> Tracking {
+        let inner = &self.0;
+        let clock = Arc::new(SimClock(inner.sim.clone()));
+        let ports = TrackingPorts { rows: inner.rows.clone(), jobs: inner.news.clone(), notices: inner.news.clone(), clock };
+        Tracking::new(ports, Arc::new(self.settings()))
+    }
+
+    /// A new process that tracks, and repairs by work items.
+    pub(crate) fn tracker(&self) -> (Tracking, Arc<Notify>) {
+        let (engine, death) = self.process();
+        let tracking = self.tracking_of(&death).with_executor(Repair::WorkItem, Arc::new(WorkItems::new(engine)));
+        (tracking, death)
+    }
+
+    /// What issue tracking has told those who repair.
+    pub(crate) fn news(&self) -> &News {
+        &self.0.news
     }
 
     /// An engine past every fault, for reading.
@@ -263,11 +309,16 @@ impl World {
             policy: self.0.policy.lock().unwrap().clone(),
             ci_retry: self.0.ci_retry.lock().unwrap().clone(),
         };
-        Settings { projects: vec![project], handled_types: vec!["mr".into()], max_attempts: 5 }
+        Settings {
+            projects: vec![project],
+            handled_types: vec!["mr".into(), "issue".into()],
+            queues: vec![failing::queue()],
+            max_attempts: 5,
+        }
     }
 
     /// Runs a process until it is done; none where it died.
-    async fn live<T>(&self, death: &Notify, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn live<T>(&self, death: &Notify, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             () = death.notified() => {

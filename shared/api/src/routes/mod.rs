@@ -5,6 +5,7 @@ pub(crate) mod errors;
 pub(crate) mod hooks;
 pub(crate) mod lifecycle;
 pub(crate) mod progress;
+pub(crate) mod queues;
 pub(crate) mod service;
 pub(crate) mod work_items;
 
@@ -17,7 +18,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post, put};
 
 /// The API over its state.
 pub fn router(state: ApiState) -> Router {
@@ -48,10 +49,29 @@ fn callers(state: &ApiState) -> Router<ApiState> {
         .route("/work-items/{id}/retry", post(lifecycle::retry))
         .route("/work-items/{id}/cancel", post(lifecycle::cancel))
         .route("/blobs", post(blobs::announce))
+        .nest("/queues/{queue}", queues())
         .route_layer(map_response(private))
         .route_layer(from_fn_with_state(state.clone(), pace::changes))
         .route_layer(from_fn_with_state(state.clone(), gate::callers))
         .layer(DefaultBodyLimit::max(MAX_BODY))
+}
+
+/// CI issues of one queue.
+fn queues() -> Router<ApiState> {
+    use queues::{issues, report, requests};
+    Router::new()
+        .route("/requests", post(report::admit))
+        .route("/requests/{id}/build", put(report::associate))
+        .route("/requests/{id}/outcome", post(report::conclude))
+        .route("/requests/{id}/issues", get(requests::issues))
+        .route("/requests/{id}/history", get(requests::history))
+        .route("/issues", post(report::report).get(issues::list))
+        .route("/analysis", post(report::end_analysis))
+        .route("/issue", get(issues::show))
+        .route("/issue/history", get(issues::history))
+        .route("/issue/log", get(issues::log_entry))
+        .route("/issue/metadata", patch(issues::edit_metadata))
+        .route("/tracking", get(requests::tracking))
 }
 
 /// What hooks may bring.

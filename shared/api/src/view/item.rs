@@ -6,6 +6,7 @@ use collie_core::files::{ActionRecord, Verb};
 use collie_core::item::{Content, Dimension, DimensionKey, Item, Phase, ResultKind, Status};
 use collie_core::mr::facts::Facts;
 use collie_core::mr::wanted::Wanted;
+use collie_core::repair;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,12 +15,12 @@ use utoipa::ToSchema;
 pub(crate) struct WorkItem {
     /// Its id.
     id: String,
-    /// Its type: `mr`.
+    /// Its type: `mr`, or `issue` for one that Collie made for a failing CI task.
     item_type: String,
     /// `active`, `completed`, `failed` or `cancelled`.
     #[schema(value_type = String)]
     phase: Phase,
-    /// How it ended: `merged`, `no_change`, `closed` or `cancelled`.
+    /// How it ended: `merged`, `no_change`, `closed`, `cancelled` or `resolved`.
     #[schema(value_type = Option<String>)]
     result: Option<ResultKind>,
     /// Why it neither pushes nor merges.
@@ -43,7 +44,38 @@ pub(crate) struct WorkItem {
     /// What is needed.
     dimensions: Vec<DimensionView>,
     /// What the item's type knows.
-    detail: MrDetail,
+    detail: Detail,
+}
+
+/// What an item of either type knows.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = WorkItemDetail)]
+#[serde(untagged)]
+pub(crate) enum Detail {
+    /// Of `mr`.
+    MergeRequest(Box<MrDetail>),
+    /// Of `issue`.
+    Issue(IssueDetail),
+}
+
+/// What the item of a failing CI task knows.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = IssueDetail)]
+pub(crate) struct IssueDetail {
+    /// The project's path.
+    project: String,
+    /// GitLab's id of the project.
+    project_id: u64,
+    /// The tracked queue.
+    queue: String,
+    /// The failing task.
+    task: String,
+    /// The GitLab issue's title.
+    title: String,
+    /// The GitLab issue's number.
+    issue_iid: Option<u64>,
+    /// The GitLab issue's page.
+    issue_url: Option<String>,
 }
 
 /// One readiness signal.
@@ -143,7 +175,7 @@ impl WorkItem {
             created_at: time(item.created_at),
             updated_at: time(item.updated_at),
             dimensions: item.dims.iter().map(DimensionView::of).collect(),
-            detail: MrDetail::of(item, content)?,
+            detail: Detail::of(item, content)?,
         })
     }
 }
@@ -157,6 +189,30 @@ impl DimensionView {
             pending_until: dimension.pending_until.map(time),
             detail: dimension.detail.clone(),
         }
+    }
+}
+
+impl Detail {
+    fn of(item: &Item, content: &Content) -> Result<Self, Failure> {
+        match item.item_type.as_str() {
+            repair::ITEM_TYPE => IssueDetail::of(item, content).map(Self::Issue),
+            _ => MrDetail::of(item, content).map(Box::new).map(Self::MergeRequest),
+        }
+    }
+}
+
+impl IssueDetail {
+    fn of(item: &Item, content: &Content) -> Result<Self, Failure> {
+        let (wanted, facts) = (repair::Wanted::of(item)?, repair::Facts::of(item)?);
+        Ok(Self {
+            project: item.project.clone(),
+            project_id: item.branch.project_id.0,
+            queue: wanted.queue.to_string(),
+            task: wanted.task,
+            title: content.title.clone(),
+            issue_iid: facts.issue.as_ref().map(|issue| issue.iid),
+            issue_url: facts.issue.map(|issue| issue.url),
+        })
     }
 }
 

@@ -4,11 +4,16 @@ mod answers;
 mod explanation;
 mod item;
 mod timeline;
+mod tracking;
 
 pub(crate) use answers::{Alive, Me, Offered, ProblemDocument, Submitted, Taken, Validated};
 pub(crate) use explanation::ExplanationView;
 pub(crate) use item::{ItemPage, WorkItem};
 pub(crate) use timeline::TimelineView;
+pub(crate) use tracking::{
+    AcceptedIssues, AdmittedRequest, AnalysisEnd, BuiltRequest, EndedRequest, IssueHistory, IssuePage, IssueView, LogView, RequestHistory,
+    RequestIssuePage, TrackingView,
+};
 
 use collie_core::time::Timestamp;
 use serde::Serialize;

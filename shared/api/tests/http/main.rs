@@ -10,6 +10,7 @@ mod grants;
 mod moving;
 mod pace;
 mod pages;
+mod queues;
 mod reading;
 mod refusals;
 mod secrecy;

@@ -1,12 +1,15 @@
 //! The commands that talk to a server.
 
 use super::progress::{Board, Look};
+use super::tracking::{self, Issues, Requests};
 use super::{Client, render};
 use crate::error::Error;
 use crate::output;
-use crate::serve::pause;
+use crate::serve::{SystemClock, pause};
 use crate::text;
 use clap::{Args, Subcommand};
+use collie_core::time::Timestamp;
+use collie_engine::ports::Clock as _;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -16,7 +19,7 @@ use tokio::time::Instant;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Looks that may fail in a row before `watch` gives up.
 const MISSES: u32 = 10;
-const PAGE: &str = "200";
+pub(super) const PAGE: &str = "200";
 
 /// Where the server is and who calls.
 #[derive(Debug, Args)]
@@ -60,6 +63,10 @@ pub(crate) enum Command {
     Retry(With<Retry>),
     /// End a work item.
     Cancel(With<Cancel>),
+    /// List CI issues of a queue, or show when one was opened and closed.
+    Issues(With<Issues>),
+    /// Show a request of a queue: its build, what happened to it, and what it meant for issues.
+    Requests(With<Requests>),
 }
 
 impl Command {
@@ -73,7 +80,9 @@ impl Command {
             | Self::Explain(With { access, .. })
             | Self::Timeline(With { access, .. })
             | Self::Retry(With { access, .. })
-            | Self::Cancel(With { access, .. }) => access,
+            | Self::Cancel(With { access, .. })
+            | Self::Issues(With { access, .. })
+            | Self::Requests(With { access, .. }) => access,
         }
     }
 }
@@ -185,6 +194,8 @@ pub(crate) async fn run(command: Command) -> Result<(), Error> {
         Command::Timeline(c) => print.timeline(&timeline(&client, &c.what.id).await?),
         Command::Retry(c) => print.moved(&retry(&client, &c.what).await?),
         Command::Cancel(c) => print.moved(&cancel(&client, c.what).await?),
+        Command::Issues(c) => print.rows(&tracking::issues(&client, c.what).await?, tracking::show_issues),
+        Command::Requests(c) => print.rows(&tracking::request(&client, c.what).await?, tracking::show_request),
     }
     Ok(())
 }
@@ -277,6 +288,11 @@ struct Print {
 impl Print {
     fn show(&self, document: &Value, human: fn(&Value) -> Vec<String>) {
         if self.json { output::document(document) } else { human(document).iter().for_each(output::line) }
+    }
+
+    /// Documents whose ages are told.
+    fn rows(&self, document: &Value, human: fn(&Value, Timestamp) -> Vec<String>) {
+        if self.json { output::document(document) } else { human(document, SystemClock.now()).iter().for_each(output::line) }
     }
 
     fn timeline(&self, entries: &[Value]) {

@@ -3,6 +3,7 @@
 pub(crate) mod commands;
 pub(crate) mod progress;
 pub(crate) mod render;
+pub(crate) mod tracking;
 
 use crate::error::Error;
 use reqwest::{Method, Response, StatusCode, Url};

@@ -23,7 +23,7 @@ fn number(value: &Value, pointer: &str) -> u64 {
 
 /// A work item.
 pub(crate) fn item(item: &Value) -> Vec<String> {
-    let branches = format!("{} → {}", at(item, "/detail/source_branch"), at(item, "/detail/target_branch"));
+    let branches = joined([at(item, "/detail/source_branch"), at(item, "/detail/target_branch")], " → ");
     let facts = [
         ("id", at(item, "/id")),
         ("phase", phase(item)),
@@ -31,6 +31,8 @@ pub(crate) fn item(item: &Value) -> Vec<String> {
         ("branch", branches),
         ("title", at(item, "/detail/title")),
         ("merge request", at(item, "/detail/mr_url")),
+        ("task", joined([at(item, "/detail/queue"), at(item, "/detail/task")], ": ")),
+        ("issue", at(item, "/detail/issue_url")),
         ("head", at(item, "/detail/branch_sha")),
         ("pipeline", at(item, "/detail/head_pipeline_id")),
         ("caller", at(item, "/caller_identity")),
@@ -50,7 +52,7 @@ pub(crate) fn item(item: &Value) -> Vec<String> {
 }
 
 /// A heading with rows under it; nothing where there are no rows.
-fn headed(heading: &str, rows: Vec<Vec<String>>) -> Vec<String> {
+pub(super) fn headed(heading: &str, rows: Vec<Vec<String>>) -> Vec<String> {
     let heading = (!rows.is_empty()).then(|| format!("\n{heading}"));
     heading.into_iter().chain(table(&rows).into_iter().map(|line| format!("  {line}"))).collect()
 }
@@ -73,7 +75,7 @@ pub(crate) fn last_error(value: &Value) -> String {
     joined([at(value, "/last_error/code"), at(value, "/last_error/message")], ": ")
 }
 
-fn joined(parts: impl IntoIterator<Item = String>, between: &str) -> String {
+pub(super) fn joined(parts: impl IntoIterator<Item = String>, between: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(between)
 }
 
@@ -108,7 +110,7 @@ fn file(action: &Value) -> Vec<String> {
 /// A page of work items.
 pub(crate) fn items(page: &Value) -> Vec<String> {
     let row = |item: &Value| {
-        let branch = format!("{}@{}", at(item, "/detail/project"), at(item, "/detail/source_branch"));
+        let branch = joined([at(item, "/detail/project"), at(item, "/detail/source_branch")], "@");
         vec![at(item, "/id"), phase(item), branch, at(item, "/detail/title")]
     };
     let mut lines = table(&list(page, "/items").iter().map(row).collect::<Vec<_>>());
@@ -116,7 +118,7 @@ pub(crate) fn items(page: &Value) -> Vec<String> {
     if lines.is_empty() { vec!["no work items".to_owned()] } else { lines }
 }
 
-fn more(page: &Value) -> Option<String> {
+pub(super) fn more(page: &Value) -> Option<String> {
     let cursor = at(page, "/next_cursor");
     (!cursor.is_empty()).then(|| format!("more: --cursor {cursor}"))
 }

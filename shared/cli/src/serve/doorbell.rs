@@ -1,54 +1,70 @@
-//! Doorbells in process: which items are to be looked at, and when.
+//! Doorbells in process: what is to be looked at (items, queues, dead letters), and when.
 //!
-//! A ring is kept in memory alone; one that is lost costs time, because the due loop finds the item (INV-13). Rings for one
-//! item become one, at the earliest time any of them asked for.
+//! A ring is kept in memory alone; one that is lost costs time, because the due loop finds what it was for (INV-13). Rings for one
+//! thing become one, at the earliest time any of them asked for.
 
 use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_engine::ports::Wakes;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// One ring.
 #[derive(Debug)]
-pub(crate) struct Ring {
-    pub(crate) id: ItemId,
+pub(crate) struct Ring<K> {
+    pub(crate) id: K,
     pub(crate) at: Instant,
 }
 
-/// Rings; the other end is the worker pool's.
+/// Rings; the other end is a worker pool's.
 #[derive(Debug, Clone)]
-pub(crate) struct Doorbell(mpsc::UnboundedSender<Ring>);
+pub(crate) struct Doorbell<K>(mpsc::UnboundedSender<Ring<K>>);
+
+/// Where a doorbell is heard.
+pub(crate) type Rings<K> = mpsc::UnboundedReceiver<Ring<K>>;
 
 /// A doorbell and where it is heard.
-pub(crate) fn doorbell() -> (Doorbell, mpsc::UnboundedReceiver<Ring>) {
+pub(crate) fn doorbell<K>() -> (Doorbell<K>, Rings<K>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (Doorbell(sender), receiver)
 }
 
+impl<K> Doorbell<K> {
+    /// Rings. A pool that has stopped hears nothing, and needs not: what it is for stays in the rows.
+    pub(crate) fn ring(&self, id: K, delay: Duration) {
+        let _ = self.0.send(Ring { id, at: Instant::now() + delay });
+    }
+}
+
 #[async_trait]
-impl Wakes for Doorbell {
+impl Wakes for Doorbell<ItemId> {
     async fn send(&self, item: &ItemId, delay: Duration) -> Result<(), Failure> {
-        // A pool that has stopped hears nothing, and needs not: the item stays due.
-        let _ = self.0.send(Ring { id: item.clone(), at: Instant::now() + delay });
+        self.ring(item.clone(), delay);
         Ok(())
     }
 }
 
-/// Items to be looked at, without those under way.
-#[derive(Debug, Default)]
-pub(crate) struct Schedule {
-    order: BTreeSet<(Instant, ItemId)>,
-    times: HashMap<ItemId, Instant>,
-    running: HashSet<ItemId>,
+/// What is to be looked at, without what is under way.
+#[derive(Debug)]
+pub(crate) struct Schedule<K> {
+    order: BTreeSet<(Instant, K)>,
+    times: HashMap<K, Instant>,
+    running: HashSet<K>,
 }
 
-impl Schedule {
-    /// Notes a ring; of several for one item, the earliest counts.
-    pub(crate) fn ring(&mut self, ring: Ring) {
+impl<K> Default for Schedule<K> {
+    fn default() -> Self {
+        Self { order: BTreeSet::new(), times: HashMap::new(), running: HashSet::new() }
+    }
+}
+
+impl<K: Clone + Eq + Ord + Hash> Schedule<K> {
+    /// Notes a ring; of several for one thing, the earliest counts.
+    pub(crate) fn ring(&mut self, ring: Ring<K>) {
         let known = self.times.get(&ring.id).copied();
         if known.is_some_and(|known| known <= ring.at) {
             return;
@@ -63,8 +79,8 @@ impl Schedule {
         self.order.insert((ring.at, ring.id));
     }
 
-    /// The next item whose time has come; it is under way until [`Schedule::finish`].
-    pub(crate) fn start(&mut self, now: Instant) -> Option<ItemId> {
+    /// The next whose time has come; it is under way until [`Schedule::finish`].
+    pub(crate) fn start(&mut self, now: Instant) -> Option<K> {
         let due = self.order.first().is_some_and(|(at, _)| *at <= now);
         let (_, id) = if due { self.order.pop_first()? } else { return None };
         self.times.remove(&id);
@@ -72,15 +88,15 @@ impl Schedule {
         Some(id)
     }
 
-    /// An item is under way no longer; what was rung for it meanwhile counts now.
-    pub(crate) fn finish(&mut self, id: &ItemId) {
+    /// It is under way no longer; a ring for it meanwhile counts now.
+    pub(crate) fn finish(&mut self, id: &K) {
         self.running.remove(id);
         if let Some(at) = self.times.get(id) {
             self.order.insert((*at, id.clone()));
         }
     }
 
-    /// When the next item is to be looked at.
+    /// When the next is to be looked at.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.order.first().map(|(at, _)| *at)
     }
@@ -90,11 +106,11 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn ring(id: &str, at: Instant) -> Ring {
+    fn ring(id: &str, at: Instant) -> Ring<ItemId> {
         Ring { id: ItemId::new(id), at }
     }
 
-    fn started(schedule: &mut Schedule, now: Instant) -> Vec<String> {
+    fn started(schedule: &mut Schedule<ItemId>, now: Instant) -> Vec<String> {
         std::iter::from_fn(|| schedule.start(now)).map(|id| id.to_string()).collect()
     }
 

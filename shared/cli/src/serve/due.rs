@@ -9,6 +9,7 @@ use collie_core::item::{DUE_SHARDS, Item};
 use collie_core::queue::Change;
 use collie_engine::Engine;
 use collie_engine::ports::{ChangeError, Clock as _, Ids as _, Items, Wakes};
+use collie_engine::tracking::Tracking;
 use collie_system::{RandomIds, SystemClock, pause};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,19 +22,22 @@ const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// Held items of a shard that are given back at start.
 const MOST_HELD: usize = 10_000;
 
-/// Rings for due items, at once and then every few seconds.
-pub(crate) async fn ring_for_due(engine: Engine, mut stop: Stop) {
+/// Rings for due items and for queues that nobody looked at, at once and then every few seconds.
+pub(crate) async fn ring_for_due(engine: Engine, tracking: Tracking, mut stop: Stop) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         tokio::select! {
             () = stop.given() => return,
-            _ = ticks.tick() => look(&engine).await,
+            _ = ticks.tick() => look(&engine, &tracking).await,
         }
     }
 }
 
-async fn look(engine: &Engine) {
+async fn look(engine: &Engine, tracking: &Tracking) {
+    if let Err(failure) = tracking.ring_stale().await {
+        tracing::warn!(code = failure.code, message = failure.message, "queues cannot be looked at; looking again");
+    }
     match engine.wake_due().await {
         Ok(0) => {}
         Ok(woken) => tracing::debug!(woken, "rang for due items"),

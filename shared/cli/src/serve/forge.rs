@@ -62,8 +62,12 @@ impl Forge {
             }
             projects.push(project);
         }
-        let handled_types = vec![collie_core::mr::ITEM_TYPE.to_owned()];
-        let settings = Settings { projects, handled_types, max_attempts: configuration.max_attempts };
+        let settings = Settings {
+            projects,
+            handled_types: configuration.handled_types,
+            queues: configuration.queues,
+            max_attempts: configuration.max_attempts,
+        };
         Ok(Self { gitlab: gitlab(&reached, tokens, clock)?, settings, reached })
     }
 

@@ -14,6 +14,7 @@ mod missed;
 mod simulator;
 mod stop;
 mod store;
+mod tracking;
 mod uploads;
 mod workers;
 
@@ -28,12 +29,15 @@ use collie_api::ApiState;
 use collie_auth::Door;
 use collie_auth::local::LocalIssuer;
 use collie_config::{Configuration, MAIN};
+use collie_core::id::ItemId;
 use collie_engine::blobs::Blobs;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, Items, Wakes};
+use collie_engine::ports::{Clock, IssueTracker, Items, Wakes};
+use collie_engine::repair::{IssueType, WorkItems};
+use collie_engine::settings::Repair;
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
-use doorbell::{Doorbell, Ring};
+use doorbell::Doorbell;
 use forge::{Forge, Reached};
 use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_PATH};
 use hook::{HookSecret, Registrar};
@@ -49,8 +53,8 @@ use std::time::Duration;
 use stop::{Stop, Stopper};
 use store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
+use tracking::Line;
 use uploads::LocalUploads;
 use workers::Pool;
 
@@ -155,7 +159,8 @@ pub(crate) struct Server {
     simulator: Option<Simulator>,
     store: Store,
     intake: Intake,
-    workers: (Stopper, JoinHandle<()>),
+    workers: (Stopper, JoinSet<()>),
+    queue: Option<String>,
 }
 
 /// The directory of a data directory that holds the issuer's key.
@@ -178,10 +183,18 @@ impl Server {
         let (bell, rings) = doorbell::doorbell();
         let uploads = LocalUploads::new(&api, archive.clone());
         let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
-        let engine = Engine::new(ports(&store, forge.gitlab, archive, &bell), Arc::new(forge.settings));
+        let settings = Arc::new(forge.settings);
+        let line = Line::new(&data_dir);
+        let tracking = line.tracking(&store, Arc::clone(&settings));
+        let gitlab_port = Arc::new(forge.gitlab);
+        let issue_type = IssueType::new(tracking.clone(), Arc::clone(&gitlab_port) as Arc<dyn IssueTracker>);
+        let engine = Engine::new(ports(&store, gitlab_port, archive, &bell), Arc::clone(&settings));
+        let engine = engine.with_type(collie_core::repair::ITEM_TYPE, Arc::new(issue_type));
+        let tracking = tracking.with_executor(Repair::WorkItem, Arc::new(WorkItems::new(engine.clone())));
         let limiter = Limiter::new(Arc::new(store.items.clone()), Arc::new(SystemClock), rate);
         let (auth, request_ids) = (Arc::new(callers), Arc::new(RandomIds));
-        let state = ApiState { engine: engine.clone(), blobs, limiter, auth, oauth_proxy, hooks: door, request_ids };
+        let state =
+            ApiState { engine: engine.clone(), tracking: tracking.clone(), blobs, limiter, auth, oauth_proxy, hooks: door, request_ids };
         let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
         let (stop_intake, stop) = stop::order();
@@ -190,13 +203,17 @@ impl Server {
         let mut loops = JoinSet::new();
         let all_hooked = reached.iter().all(|connection| plan.hooks.cover(connection));
         let look_every = (!all_hooked).then_some(plan.look_every);
-        loops.spawn(due::ring_for_due(engine.clone(), stop.clone()));
+        loops.spawn(due::ring_for_due(engine.clone(), tracking.clone(), stop.clone()));
         loops.spawn(due::sweep(store.database.clone(), uploads, stop.clone()));
         loops.spawn(missed(&engine, &store).look(look_every, stop.clone()));
         loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, plan.take_over_after, stop));
         let intake = Intake { stop: stop_intake, http, loops };
-        let workers = start_workers(engine, rings, plan.workers);
-        Ok(Self { api, gitlab, data_dir, issuer, simulator, store, intake, workers })
+        let queue = settings.queues.first().map(|queue| queue.name.to_string());
+        let (stop_workers, stop) = stop::order();
+        let mut pools = line.work(tracking, stop.clone());
+        pools.spawn(Pool::new(workers::execute(engine, format!("serve/{}", std::process::id())), rings, plan.workers).work(stop));
+        let workers = (stop_workers, pools);
+        Ok(Self { api, gitlab, data_dir, issuer, simulator, store, intake, workers, queue })
     }
 
     /// Stops intake, lets what is under way end, and closes the store.
@@ -209,11 +226,9 @@ impl Server {
             let _ = http.await;
         }
         loops.join_all().await;
-        let (stop_workers, pool) = workers;
+        let (stop_workers, pools) = workers;
         stop_workers.stop();
-        if pool.await.is_err() {
-            tracing::error!("the worker pool panicked");
-        }
+        pools.join_all().await;
         store.close().await;
         if let Some(simulator) = simulator {
             simulator.stop().await;
@@ -228,7 +243,7 @@ impl Server {
         if self.simulator.is_some() {
             line["project"] = json!(DEMO_PROJECT_PATH);
             line["connection"] = json!(MAIN);
-            line["queue"] = Value::Null;
+            line["queue"] = json!(self.queue);
             line["gitlab_token"] = json!(DEMO_ADMIN_TOKEN);
         }
         line
@@ -255,16 +270,17 @@ async fn place_of(gitlab: Gitlab, configuration: &mut Configuration) -> Result<(
     let simulator = Simulator::start(&behaviour).await?;
     if configuration.projects.is_empty() {
         configuration.projects.push(simulator::project());
+        configuration.queues.push(simulator::queue());
     }
     let url = simulator.url.parse().map_err(|_| "the simulator's address is no URL")?;
     let main = MainConnection { url, token: SecretString::from(DEMO_BOT_TOKEN).into() };
     Ok((Some(simulator), Some(main)))
 }
 
-fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bell: &Doorbell) -> Ports {
+fn ports(store: &Store, gitlab: Arc<collie_gitlab::GitLab>, archive: FileArchive, bell: &Doorbell<ItemId>) -> Ports {
     Ports {
         items: Arc::new(store.items.clone()) as Arc<dyn Items>,
-        forge: Arc::new(gitlab),
+        forge: gitlab,
         archive: Arc::new(archive),
         wakes: Arc::new(bell.clone()) as Arc<dyn Wakes>,
         clock: Arc::new(SystemClock),
@@ -274,13 +290,6 @@ fn ports(store: &Store, gitlab: collie_gitlab::GitLab, archive: FileArchive, bel
 
 fn missed(engine: &Engine, store: &Store) -> Missed {
     Missed { items: Arc::new(store.items.clone()), engine: engine.clone() }
-}
-
-fn start_workers(engine: Engine, rings: mpsc::UnboundedReceiver<Ring>, most: usize) -> (Stopper, JoinHandle<()>) {
-    let (stopper, stop) = stop::order();
-    let run = workers::execute(engine, format!("serve/{}", std::process::id()));
-    let pool = Pool::new(run, rings, most);
-    (stopper, tokio::spawn(pool.work(stop)))
 }
 
 async fn serve_http(listener: TcpListener, router: axum::Router, mut stop: Stop) {

@@ -2,6 +2,9 @@
 
 use collie_config::ProjectConfig;
 use collie_core::ci::RetryRules;
+use collie_core::issue::delivery::Limits;
+use collie_core::issue::id::QueueName;
+use collie_engine::settings::{Detector, Queue, Repair};
 use gitlab_sim::{Clock, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, JobRule, Persona, Sim, Timing};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -67,6 +70,18 @@ pub(crate) fn project() -> ProjectConfig {
         serde_json::json!([{ "name": "runner-gone", "match": { "failure_reason": ["runner_system_failure"] }, "delays": ["0s", "1m"] }]);
     let ci_retry = RetryRules::parse(&rules).unwrap_or_default();
     ProjectConfig { ci_retry, ..ProjectConfig::plain(DEMO_PROJECT_PATH) }
+}
+
+/// A queue of the demonstration project, to which callers report.
+pub(crate) fn queue() -> Queue {
+    Queue {
+        name: QueueName::new("demo"),
+        project: DEMO_PROJECT_PATH.to_owned(),
+        reference: "main".to_owned(),
+        detector: Detector::None,
+        repair: Repair::None,
+        limits: Limits::default(),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The rows: a DynamoDB emulator in this process, over one SQLite file, behind the same client that talks to AWS.
 
-use collie_dynamo::{DynamoItems, local, schema};
+use collie_dynamo::{DynamoItems, DynamoTracking, local, schema};
 use std::path::Path;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ const TABLE: &str = "collie";
 /// The open store.
 pub(crate) struct Store {
     pub(crate) items: DynamoItems,
+    pub(crate) tracking: DynamoTracking,
     pub(crate) database: Database,
     stop: oneshot::Sender<()>,
     server: JoinHandle<Result<(), String>>,
@@ -31,13 +32,14 @@ impl Store {
         let server = tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database.clone(), until));
         let client = local::client(endpoint);
         schema::create_table(&client, TABLE).await.map_err(|failure| failure.to_string())?;
-        Ok(Self { items: DynamoItems::new(client, TABLE.to_owned()), database, stop, server })
+        let (items, tracking) = (DynamoItems::new(client.clone(), TABLE.to_owned()), DynamoTracking::new(client, TABLE.to_owned()));
+        Ok(Self { items, tracking, database, stop, server })
     }
 
     /// Closes it once the last request has ended.
     pub(crate) async fn close(self) {
-        let Self { items, database, stop, server } = self;
-        drop((items, database));
+        let Self { items, tracking, database, stop, server } = self;
+        drop((items, tracking, database));
         let _ = stop.send(());
         if let Ok(Err(error)) = server.await {
             tracing::warn!(error, "the store did not close cleanly");

@@ -1,41 +1,42 @@
-//! Runs items as they are rung for: a bounded number at once, never one item twice, each in a task of its own.
+//! Runs what is rung for: a bounded number at once, never one thing twice, each in a task of its own.
 //!
-//! A panic ends its task alone; the item is claimable again when its lease is over. Told to stop, the pool starts nothing
-//! more and returns when every run has ended.
+//! A panic ends its task alone; the rows say when to look again. Told to stop, the pool starts nothing more and returns when every
+//! run has ended.
 
-use super::doorbell::{Ring, Schedule};
+use super::doorbell::{Ring, Rings, Schedule};
 use super::stop::Stop;
-use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_engine::Engine;
-use collie_engine::execute::{Ran, Worker};
+use collie_engine::execute::Worker;
 use std::collections::HashMap;
+use std::fmt::Display;
+use std::hash::Hash;
 use std::pin::Pin;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 /// When an item whose row could not be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 
-type Run = Pin<Box<dyn Future<Output = Result<Ran, Failure>> + Send>>;
-type Ended = Result<(tokio::task::Id, Result<Ran, Failure>), JoinError>;
+/// A run, which says when to look again without a further ring; none where a ring, or the clock, tells.
+pub(crate) type Run = Pin<Box<dyn Future<Output = Option<Duration>> + Send>>;
+type Ended = Result<(tokio::task::Id, Option<Duration>), JoinError>;
 
 /// The pool.
-pub(crate) struct Pool {
-    run: Box<dyn Fn(ItemId) -> Run + Send + Sync>,
+pub(crate) struct Pool<K> {
+    run: Box<dyn Fn(K) -> Run + Send + Sync>,
     limit: usize,
-    rings: mpsc::UnboundedReceiver<Ring>,
-    schedule: Schedule,
-    runs: JoinSet<Result<Ran, Failure>>,
-    items: HashMap<tokio::task::Id, ItemId>,
+    rings: Rings<K>,
+    schedule: Schedule<K>,
+    runs: JoinSet<Option<Duration>>,
+    under_way: HashMap<tokio::task::Id, K>,
 }
 
-impl Pool {
+impl<K: Clone + Eq + Ord + Hash + Display> Pool<K> {
     /// A pool of at most `limit` runs at once.
-    pub(crate) fn new(run: impl Fn(ItemId) -> Run + Send + Sync + 'static, rings: mpsc::UnboundedReceiver<Ring>, limit: usize) -> Self {
-        Self { run: Box::new(run), limit, rings, schedule: Schedule::default(), runs: JoinSet::new(), items: HashMap::new() }
+    pub(crate) fn new(run: impl Fn(K) -> Run + Send + Sync + 'static, rings: Rings<K>, limit: usize) -> Self {
+        Self { run: Box::new(run), limit, rings, schedule: Schedule::default(), runs: JoinSet::new(), under_way: HashMap::new() }
     }
 
     /// Works until told to stop, and then until nothing is under way.
@@ -60,7 +61,7 @@ impl Pool {
         while self.runs.len() < self.limit {
             let Some(id) = self.schedule.start(Instant::now()) else { return };
             let task = self.runs.spawn((self.run)(id.clone()));
-            self.items.insert(task.id(), id);
+            self.under_way.insert(task.id(), id);
         }
     }
 
@@ -70,22 +71,17 @@ impl Pool {
     }
 
     fn ended(&mut self, run: Ended) {
-        let (task, ran) = match run {
-            Ok((task, ran)) => (task, Some(ran)),
+        let (task, again) = match run {
+            Ok((task, again)) => (task, Some(again)),
             Err(error) => (error.id(), None),
         };
-        let Some(id) = self.items.remove(&task) else { return };
+        let Some(id) = self.under_way.remove(&task) else { return };
         self.schedule.finish(&id);
-        match ran {
-            Some(Ok(ran)) => tracing::debug!(item = %id, ?ran, "run ended"),
-            Some(Err(failure)) => self.failed(id, &failure),
-            None => tracing::error!(item = %id, "a run panicked; the item is looked at again when its lease is over"),
+        match again {
+            Some(Some(after)) => self.schedule.ring(Ring { id, at: Instant::now() + after }),
+            Some(None) => {}
+            None => tracing::error!(run = %id, "a run panicked; what it was for is looked at again by the clock"),
         }
-    }
-
-    fn failed(&mut self, id: ItemId, failure: &Failure) {
-        tracing::warn!(item = %id, code = failure.code, message = failure.message, "the item's row could not be written; trying again");
-        self.schedule.ring(Ring { id, at: Instant::now() + TRY_AGAIN });
     }
 }
 
@@ -100,7 +96,20 @@ pub(crate) fn execute(engine: Engine, actor: String) -> impl Fn(ItemId) -> Run +
     let worker = Worker { actor, deadline: None };
     move |id| {
         let (engine, worker) = (engine.clone(), worker.clone());
-        Box::pin(async move { engine.execute(&id, &worker).await })
+        Box::pin(async move { run_item(&engine, &worker, &id).await })
+    }
+}
+
+async fn run_item(engine: &Engine, worker: &Worker, id: &ItemId) -> Option<Duration> {
+    match engine.execute(id, worker).await {
+        Ok(ran) => {
+            tracing::debug!(item = %id, ?ran, "run ended");
+            None
+        }
+        Err(failure) => {
+            tracing::warn!(item = %id, code = failure.code, message = failure.message, "the item's row could not be written; trying again");
+            Some(TRY_AGAIN)
+        }
     }
 }
 
@@ -109,7 +118,6 @@ mod tests {
     use super::super::doorbell::{Doorbell, doorbell};
     use super::super::stop;
     use super::*;
-    use collie_engine::ports::Wakes as _;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
     use tokio::sync::Semaphore;
@@ -129,13 +137,13 @@ mod tests {
             Self { begun: Arc::default(), under_way: Arc::default(), most: Arc::default(), gate }
         }
 
-        async fn run(self, id: ItemId) -> Result<Ran, Failure> {
+        async fn run(self, id: ItemId) -> Option<Duration> {
             self.begun.lock().unwrap().push(id.to_string());
             self.most.fetch_max(self.under_way.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             self.gate.acquire().await.unwrap().forget();
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             assert_ne!(id.as_str(), "panics");
-            Ok(Ran::Settled)
+            None
         }
 
         /// Returns once this many runs have begun.
@@ -146,7 +154,7 @@ mod tests {
         }
     }
 
-    fn started(watched: &Watched, limit: usize) -> (Doorbell, stop::Stopper, tokio::task::JoinHandle<()>) {
+    fn started(watched: &Watched, limit: usize) -> (Doorbell<ItemId>, stop::Stopper, tokio::task::JoinHandle<()>) {
         let (bell, rings) = doorbell();
         let (stopper, stop) = stop::order();
         let runs = watched.clone();
@@ -154,9 +162,9 @@ mod tests {
         (bell, stopper, tokio::spawn(pool.work(stop)))
     }
 
-    async fn ring(bell: &Doorbell, ids: &[&str]) {
+    fn ring(bell: &Doorbell<ItemId>, ids: &[&str]) {
         for id in ids {
-            bell.send(&ItemId::new(*id), Duration::ZERO).await.unwrap();
+            bell.ring(ItemId::new(*id), Duration::ZERO);
         }
     }
 
@@ -164,7 +172,7 @@ mod tests {
     async fn runs_are_bounded_and_none_is_cut_off_by_the_end() {
         let watched = Watched::new(0);
         let (bell, stopper, pool) = started(&watched, 2);
-        ring(&bell, &["a", "b", "c"]).await;
+        ring(&bell, &["a", "b", "c"]);
         watched.begun(2).await;
         stopper.stop();
         watched.gate.add_permits(2);
@@ -177,9 +185,9 @@ mod tests {
     async fn an_item_rung_for_while_it_runs_runs_once_more_afterwards() {
         let watched = Watched::new(0);
         let (bell, stopper, pool) = started(&watched, 2);
-        ring(&bell, &["a"]).await;
+        ring(&bell, &["a"]);
         watched.begun(1).await;
-        ring(&bell, &["a", "a", "b"]).await;
+        ring(&bell, &["a", "a", "b"]);
         watched.begun(2).await;
         watched.gate.add_permits(3);
         watched.begun(3).await;
@@ -192,9 +200,9 @@ mod tests {
     async fn a_panic_ends_its_run_alone() {
         let watched = Watched::new(9);
         let (bell, stopper, pool) = started(&watched, 1);
-        ring(&bell, &["panics", "b", "panics"]).await;
+        ring(&bell, &["panics", "b", "panics"]);
         watched.begun(2).await;
-        ring(&bell, &["panics"]).await;
+        ring(&bell, &["panics"]);
         watched.begun(3).await;
         stopper.stop();
         pool.await.unwrap();

@@ -11,6 +11,7 @@
 use super::matcher::{Check, Field, JobFields, Matcher, Pattern, Verdict};
 use super::plan::Judgement;
 use super::trace::Trace;
+use crate::time::duration;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -320,18 +321,8 @@ fn compile(source: &str) -> Result<Regex, String> {
     })
 }
 
-/// `0s`, `3m`, `1h`.
 fn delay(text: &str) -> Option<Duration> {
-    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return None,
-    };
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let number: u64 = number.parse().ok().filter(|_| is_number)?;
-    Some(Duration::from_secs(number.checked_mul(seconds)?)).filter(|delay| *delay <= MAX_DELAY)
+    duration(text).filter(|delay| *delay <= MAX_DELAY)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::row::{Analysis, Build, BuildIssue, HistoryEntry, Issue, Job, Mileston
 use super::table::{BuildChange, Edit};
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Reports of one write: with the build's row they stay within a transaction.
 pub const MAX_CHUNK: usize = 90;
@@ -28,6 +29,19 @@ pub enum Refusal {
     QueueFull,
     /// The issue has another version.
     OtherVersion,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherBuild => "the request has another build",
+            Self::OtherRequest => "the build belongs to another request",
+            Self::RequestEnded => "the request has ended",
+            Self::AnalysisEnded => "the build's analysis has ended otherwise",
+            Self::QueueFull => "the queue has used up its numbers",
+            Self::OtherVersion => "the issue has another version",
+        })
+    }
 }
 
 /// Admits a uri: the queue's next number, the request, its job and the claim of the uri, all new.

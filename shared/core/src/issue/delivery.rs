@@ -17,7 +17,7 @@ use super::id::RequestId;
 use super::program::{Answer, Effect, Program};
 use super::row::{Analysis, Build, Checkpoint, HistoryEntry, Job, Milestone, Phase, Request, RowKey, Suppression};
 use super::table::Edit;
-use super::walk::{Stop, Walk};
+use super::walk::{Alarm, Stop, Walk};
 use crate::time::Timestamp;
 use std::time::Duration;
 
@@ -126,6 +126,28 @@ pub enum Verdict {
     Retry(Conflict),
     /// No worker can end it.
     DeadLetter(Reason),
+}
+
+impl Verdict {
+    /// The word of metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ended(Ending::Reconciled) => "reconciled",
+            Self::Ended(Ending::Abandoned) => "abandoned",
+            Self::Ended(Ending::Outdated) => "outdated",
+            Self::Again => "batch_full",
+            Self::Hold(Waiting::Older(_)) => "waits_for_older",
+            Self::Hold(Waiting::Recovery) => "waits_for_recovery",
+            Self::Hold(Waiting::Build) => "waits_for_build",
+            Self::Hold(Waiting::Reports) => "waits_for_reports",
+            Self::Retry(Conflict::Checkpoint) => "checkpoint_moved",
+            Self::Retry(Conflict::Issue) => "issue_moved",
+            Self::Retry(Conflict::NewerSource) => "newer_source",
+            Self::Retry(Conflict::NotFinal) => "not_final",
+            Self::DeadLetter(reason) => reason.as_str(),
+        }
+    }
 }
 
 /// A delivery.
@@ -312,5 +334,12 @@ impl Program for Delivery {
             Stage::Done(verdict) => Stage::Done(verdict),
         };
         self.stage = self.bounded(next, now);
+    }
+
+    fn alarm(&self) -> Option<Alarm> {
+        match &self.stage {
+            Stage::Walk(walk) => walk.alarm,
+            _ => None,
+        }
     }
 }

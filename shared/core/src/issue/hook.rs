@@ -4,7 +4,7 @@ use super::id::{BuildId, QueueName, RequestId};
 use super::key::IssueKey;
 use super::row::{Event, Issue, Status};
 use crate::time::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// What a program publishes.
@@ -30,7 +30,7 @@ pub struct Hook {
 }
 
 /// Openings first seen in one build are to be offered to those who repair.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Repair {
     /// The build.
     pub build_id: BuildId,

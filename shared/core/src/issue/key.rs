@@ -61,6 +61,12 @@ impl IssueKey {
         &self.0.encoded
     }
 
+    /// How the encoded text of every unit of this very task starts.
+    #[must_use]
+    pub fn encoded_task(task: &str) -> String {
+        bounded(task, MAX_TASK)
+    }
+
     /// How the encoded text of every task with this beginning starts.
     #[must_use]
     pub fn encoded_prefix(task_prefix: &str) -> String {

@@ -4,6 +4,7 @@
 use super::hook::Notice;
 use super::row::{Row, RowKey};
 use super::table::{Edit, Page, Range};
+use super::walk::Alarm;
 use crate::time::Timestamp;
 
 /// What a program does next.
@@ -72,4 +73,9 @@ pub trait Program {
 
     /// Goes on with what came of the effect.
     fn resume(&mut self, answer: Answer, now: Timestamp);
+
+    /// What must not happen, and did.
+    fn alarm(&self) -> Option<Alarm> {
+        None
+    }
 }

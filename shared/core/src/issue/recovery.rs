@@ -35,6 +35,21 @@ pub enum Recovered {
     HistoryConflict,
 }
 
+impl Recovered {
+    /// The word of metrics and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Abandoned => "abandoned",
+            Self::HadEnded => "had_ended",
+            Self::Missing => "request_missing",
+            Self::Again => "older_first",
+            Self::Retry => "moved",
+            Self::HistoryConflict => "history_conflict",
+        }
+    }
+}
+
 /// A recovery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Recovery {

@@ -1,7 +1,8 @@
-//! The rows of issue tracking, and where each of them is. All rows of one queue are apart from those of every other.
+//! The rows of issue tracking; where each of them is, is [`super::place`].
 
 use super::id::{BuildId, RequestId, Source};
 use super::key::IssueKey;
+pub use super::place::{RowKey, Set};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,18 @@ pub struct QueueHead {
     pub latest: RequestId,
     /// Moved by every admission.
     pub version: u64,
+}
+
+impl Outcome {
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// How a request has ended, if it has.
@@ -122,6 +135,17 @@ pub enum Status {
     Closed,
 }
 
+impl Status {
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// What is known of an issue. Never removed, so that its version never starts again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Issue {
@@ -223,6 +247,18 @@ pub enum Finding {
     Closed,
 }
 
+impl Finding {
+    /// The word of the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Existing => "existing",
+            Self::New => "new",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// What a request meant for one issue.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestIssue {
@@ -322,6 +358,18 @@ pub struct HistoryEntry {
     pub at: Timestamp,
 }
 
+/// An opening that an executor of repairs has taken. Never changed: it is offered once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RepairOffer {
+    /// The issue.
+    #[serde(flatten)]
+    pub key: IssueKey,
+    /// Who took it.
+    pub executor: String,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// A request whose build is to be tracked. There until the tracking has ended, one way or the other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Job {
@@ -412,130 +460,6 @@ pub struct Checkpoint {
     pub began_at: Timestamp,
 }
 
-/// A kind of rows, and of many of them which.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Set {
-    /// The queue's head.
-    Head,
-    /// The checkpoint.
-    Checkpoint,
-    /// Jobs, oldest request first.
-    Jobs,
-    /// Requests, oldest first.
-    Requests,
-    /// Claims of uris, by their hash.
-    Uris,
-    /// A build.
-    Build(BuildId),
-    /// What a build reported, by key.
-    BuildIssues(BuildId),
-    /// Issues, by key.
-    Issues,
-    /// Marks of open issues, by key.
-    Open,
-    /// The history of one issue, oldest request first.
-    Log(IssueKey),
-    /// Summaries, by key.
-    Summaries,
-    /// What a request meant, by key.
-    RequestIssues(RequestId),
-    /// What happened to a request.
-    History(RequestId),
-}
-
-/// Where one row is: its set, and a text by which the rows of a set are sorted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RowKey {
-    /// The set.
-    pub set: Set,
-    /// The place in it; empty where a set has one row.
-    pub at: String,
-}
-
-impl RowKey {
-    fn new(set: Set, at: impl Into<String>) -> Self {
-        Self { set, at: at.into() }
-    }
-
-    /// The queue's head.
-    #[must_use]
-    pub fn head() -> Self {
-        Self::new(Set::Head, "")
-    }
-
-    /// The checkpoint.
-    #[must_use]
-    pub fn checkpoint() -> Self {
-        Self::new(Set::Checkpoint, "")
-    }
-
-    /// The job of a request.
-    #[must_use]
-    pub fn job(request: RequestId) -> Self {
-        Self::new(Set::Jobs, request.padded())
-    }
-
-    /// A request.
-    #[must_use]
-    pub fn request(request: RequestId) -> Self {
-        Self::new(Set::Requests, request.padded())
-    }
-
-    /// The claim of a uri.
-    #[must_use]
-    pub fn uri(uri: &str) -> Self {
-        Self::new(Set::Uris, crate::files::sha256_hex(uri.as_bytes()))
-    }
-
-    /// A build.
-    #[must_use]
-    pub fn build(build: &BuildId) -> Self {
-        Self::new(Set::Build(build.clone()), "")
-    }
-
-    /// What a build reported of an issue.
-    #[must_use]
-    pub fn build_issue(build: &BuildId, key: &IssueKey) -> Self {
-        Self::new(Set::BuildIssues(build.clone()), key.encoded())
-    }
-
-    /// An issue.
-    #[must_use]
-    pub fn issue(key: &IssueKey) -> Self {
-        Self::new(Set::Issues, key.encoded())
-    }
-
-    /// The mark of an open issue.
-    #[must_use]
-    pub fn open(key: &IssueKey) -> Self {
-        Self::new(Set::Open, key.encoded())
-    }
-
-    /// An entry of an issue's history.
-    #[must_use]
-    pub fn log(key: &IssueKey, source: &Source, event: Event) -> Self {
-        Self::new(Set::Log(key.clone()), format!("{}#{}#{}", source.request.padded(), event.as_str(), source.build))
-    }
-
-    /// An issue's summary.
-    #[must_use]
-    pub fn summary(key: &IssueKey) -> Self {
-        Self::new(Set::Summaries, key.encoded())
-    }
-
-    /// What a request meant for an issue.
-    #[must_use]
-    pub fn request_issue(request: RequestId, key: &IssueKey) -> Self {
-        Self::new(Set::RequestIssues(request), key.encoded())
-    }
-
-    /// An entry of a request's history.
-    #[must_use]
-    pub fn history(request: RequestId, milestone: &Milestone) -> Self {
-        Self::new(Set::History(request), milestone.id())
-    }
-}
-
 /// Any row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Row {
@@ -565,6 +489,8 @@ pub enum Row {
     RequestIssue(RequestIssue),
     /// An entry of a request's history.
     History(HistoryEntry),
+    /// An opening that was given to an executor.
+    Repair(RepairOffer),
 }
 
 /// Rows as what they are, and their columns.
@@ -624,6 +550,7 @@ rows! {
     Set::Summaries => Summary(Summary);
     Set::RequestIssues(_) => RequestIssue(RequestIssue);
     Set::History(_) => History(HistoryEntry);
+    Set::Repairs(_) => Repair(RepairOffer);
 }
 
 impl Row {
@@ -639,7 +566,7 @@ impl Row {
             Self::Issue(row) => Some(row.version),
             Self::Summary(row) => Some(row.version),
             Self::RequestIssue(row) => Some(row.version),
-            Self::Uri(_) | Self::BuildIssue(_) | Self::Open(_) | Self::Log(_) | Self::History(_) => None,
+            Self::Uri(_) | Self::BuildIssue(_) | Self::Open(_) | Self::Log(_) | Self::History(_) | Self::Repair(_) => None,
         }
     }
 }

@@ -91,6 +91,16 @@ pub enum Alarm {
     ReopenedWhileFinalizing,
 }
 
+impl Alarm {
+    /// The word of metrics and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReopenedWhileFinalizing => "reopened_while_finalizing",
+        }
+    }
+}
+
 impl Walk {
     /// Goes on where the checkpoint says, over at most `batch` keys.
     #[must_use]

@@ -77,6 +77,8 @@ pub enum ResultKind {
     Closed,
     /// It was cancelled.
     Cancelled,
+    /// What it was about is gone.
+    Resolved,
 }
 
 /// Why an active item neither pushes nor merges, until its cause is gone.

@@ -9,8 +9,8 @@ fn words_in_rows_are_those_of_the_api() {
     for phase in [Phase::Active, Phase::Completed, Phase::Failed, Phase::Cancelled] {
         assert_eq!(serde_json::to_value(phase).unwrap(), phase.as_str());
     }
-    let results = [ResultKind::Merged, ResultKind::NoChange, ResultKind::Closed, ResultKind::Cancelled];
-    assert_eq!(serde_json::to_value(results).unwrap(), json!(["merged", "no_change", "closed", "cancelled"]));
+    let results = [ResultKind::Merged, ResultKind::NoChange, ResultKind::Closed, ResultKind::Cancelled, ResultKind::Resolved];
+    assert_eq!(serde_json::to_value(results).unwrap(), json!(["merged", "no_change", "closed", "cancelled", "resolved"]));
     let reasons = [BlockedReason::ForeignCommits, BlockedReason::Conflict, BlockedReason::Auth, BlockedReason::MergeTrainRequired];
     assert_eq!(serde_json::to_value(reasons).unwrap(), json!(["foreign_commits", "conflict", "auth", "merge_train_required"]));
     assert_eq!(serde_json::to_value([Status::True, Status::False]).unwrap(), json!(["true", "false"]));

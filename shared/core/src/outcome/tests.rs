@@ -179,10 +179,24 @@ fn where_a_caller_moved_the_item_neither_attempts_nor_errors_nor_a_failed_end_ar
     assert_eq!(moved(&merged).0, Phase::Completed);
     let empty = Outcome::progress("nothing to change").ending(End::Completed(ResultKind::NoChange));
     assert_eq!(moved(&empty), untouched, "new content is not thrown away with the old");
+    let resolved = Outcome::progress("nothing is open").ending(End::Completed(ResultKind::Resolved));
+    assert_eq!(moved(&resolved).0, Phase::Completed);
     let facts = crate::mr::facts::Facts { rechecks: 7, ..sample::facts() }.document();
     let mut item = Item { rev: 2, ..sample::built() };
     of(Class::Bug, &item).knowing(facts.clone()).apply(&mut item, 0, 1, NOW);
     assert_eq!(item.facts, facts);
+}
+
+#[test]
+fn an_item_that_is_rung_for_after_it_was_found_resolved_is_not() {
+    let resolved = Outcome::progress("nothing is open").ending(End::Completed(ResultKind::Resolved));
+    let phase = |at| {
+        let mut item = Item { dim_seq: [(DimensionKey::new("needs_issue"), at)].into(), ..sample::built() };
+        let rev = item.rev;
+        resolved.apply(&mut item, 4, rev, NOW);
+        item.phase
+    };
+    assert_eq!((phase(4), phase(5)), (Phase::Completed, Phase::Active));
 }
 
 #[test]

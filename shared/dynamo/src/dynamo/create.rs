@@ -7,6 +7,7 @@ use crate::attribute::{self, Attributes};
 use crate::companion::{self, Belief, Companion};
 use crate::expression::Write;
 use crate::units::{self, Footprint};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 use collie_core::error::Failure;
@@ -60,18 +61,23 @@ impl DynamoItems {
 
     /// Writes all or nothing; none where it happened.
     pub(super) async fn write_all(&self, writes: Vec<TransactWriteItem>, token: String) -> Result<Option<Refusal>, Failure> {
-        let request = self.client.transact_write_items().set_transact_items(Some(writes)).client_request_token(token);
-        let Err(error) = request.send().await else {
-            return Ok(None);
-        };
-        match error.as_service_error() {
-            Some(TransactWriteItemsError::TransactionCanceledException(e)) => refusal(e.cancellation_reasons()).map(Some),
-            Some(TransactWriteItemsError::IdempotentParameterMismatchException(_)) => Ok(Some(Refusal::Repeated)),
-            _ => match Trouble::of(&error) {
-                Trouble::Contended => Ok(Some(Refusal::Contended)),
-                trouble => Err(trouble.of_write()),
-            },
-        }
+        transact(&self.client, writes, Some(token)).await
+    }
+}
+
+/// Writes all or nothing; none where it happened. Without a token, the client makes one that is its own for every call.
+pub(super) async fn transact(client: &Client, writes: Vec<TransactWriteItem>, token: Option<String>) -> Result<Option<Refusal>, Failure> {
+    let request = client.transact_write_items().set_transact_items(Some(writes)).set_client_request_token(token);
+    let Err(error) = request.send().await else {
+        return Ok(None);
+    };
+    match error.as_service_error() {
+        Some(TransactWriteItemsError::TransactionCanceledException(e)) => refusal(e.cancellation_reasons()).map(Some),
+        Some(TransactWriteItemsError::IdempotentParameterMismatchException(_)) => Ok(Some(Refusal::Repeated)),
+        _ => match Trouble::of(&error) {
+            Trouble::Contended => Ok(Some(Refusal::Contended)),
+            trouble => Err(trouble.of_write()),
+        },
     }
 }
 

@@ -5,6 +5,9 @@ mod create;
 mod error;
 mod read;
 mod small;
+mod tracking;
+
+pub use tracking::DynamoTracking;
 
 use crate::attribute::{self, Attributes};
 use crate::key::{self, Key};

@@ -49,6 +49,16 @@ impl Write {
         self.sets.push(format!("{name} = {value}"));
     }
 
+    /// Sets what a path says to an expression.
+    pub(crate) fn assign(&mut self, path: &str, expression: &str) {
+        self.sets.push(format!("{path} = {expression}"));
+    }
+
+    /// Removes what a path says.
+    pub(crate) fn unset(&mut self, path: String) {
+        self.removes.push(path);
+    }
+
     /// Sets every attribute of a row.
     pub(crate) fn set_row(&mut self, row: &Row) {
         for (name, value) in row {
@@ -109,6 +119,11 @@ impl Write {
         self.conditions.join(" AND ")
     }
 
+    /// The condition expression; none where there are no conditions.
+    pub(crate) fn condition(&self) -> Option<String> {
+        Some(self.condition_expression()).filter(|condition| !condition.is_empty())
+    }
+
     /// The condition expression.
     pub(crate) fn condition_expression(&self) -> String {
         self.conditions.iter().map(|condition| format!("({condition})")).collect::<Vec<_>>().join(" AND ")
@@ -117,6 +132,11 @@ impl Write {
     /// What the name placeholders stand for.
     pub(crate) fn names(&self) -> HashMap<String, String> {
         self.names.clone()
+    }
+
+    /// The same; none where there are none, which DynamoDB wants left out.
+    pub(crate) fn some_names(&self) -> Option<HashMap<String, String>> {
+        Some(self.names()).filter(|names| !names.is_empty())
     }
 
     /// What the value placeholders stand for; none where there are none, which DynamoDB wants left out.

@@ -4,6 +4,7 @@
 //! The bill of a repeated write is not compared: DynamoDB may answer a repeated transaction without carrying it out.
 //! A failure names its seed and step.
 
+use crate::dice::Dice;
 use crate::fixture::{
     append, at, branch, cancel, claim, commit, committed, creation_of, dimension, enqueue, exit, id, new_item, overflow, release, retry,
     update, updated,
@@ -22,35 +23,6 @@ const STEPS: u64 = 200;
 const BRANCHES: u64 = 3;
 const PHASES: [Phase; 4] = [Phase::Active, Phase::Completed, Phase::Failed, Phase::Cancelled];
 
-/// A small generator of numbers that look random (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-
-    fn one_in(&mut self, sides: u64) -> bool {
-        self.roll(sides) == 0
-    }
-
-    /// A counter as it is, or now and then off by one.
-    fn believe(&mut self, counter: u64) -> u64 {
-        match self.roll(24) {
-            0 => counter + 1,
-            1 => counter.saturating_sub(1),
-            _ => counter,
-        }
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[usize::try_from(self.roll(from.len() as u64)).unwrap()].clone()
-    }
-}
-
 struct Pair {
     memory: Store,
     dynamodb: Store,
@@ -66,7 +38,7 @@ struct Pair {
 
 impl Pair {
     async fn new(seed: u64) -> Self {
-        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let dice = Dice::new(seed);
         Self {
             memory: stores::memory(),
             dynamodb: stores::dynamodb().await,

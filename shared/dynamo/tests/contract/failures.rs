@@ -5,6 +5,7 @@ use crate::fixture::{
     updated,
 };
 use crate::stores::{Store, TABLE, emulator};
+use aws_sdk_dynamodb::Client;
 use collie_core::error::{Class, Failure};
 use collie_core::item::{Item, Phase};
 use collie_core::queue::{Change, Ending};
@@ -17,10 +18,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// What a store that follows a script answers next; none hangs up.
-type Answer = Option<(u16, Value)>;
+pub(crate) type Answer = Option<(u16, Value)>;
 
-/// A store whose server gives these answers in turn, then hangs up.
-async fn scripted(answers: Vec<Answer>) -> Store {
+/// A client of a server that gives these answers in turn, then hangs up.
+pub(crate) async fn scripted_client(answers: Vec<Answer>) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -29,7 +30,11 @@ async fn scripted(answers: Vec<Answer>) -> Store {
             reply(stream, answer).await;
         }
     });
-    Arc::new(DynamoItems::new(local::client(endpoint), TABLE.into()))
+    local::client(endpoint)
+}
+
+async fn scripted(answers: Vec<Answer>) -> Store {
+    Arc::new(DynamoItems::new(scripted_client(answers).await, TABLE.into()))
 }
 
 async fn reply(mut stream: TcpStream, answer: Answer) {
@@ -56,11 +61,11 @@ fn is_complete(message: &[u8]) -> bool {
     message.len() - end - 4 >= length.unwrap_or(0)
 }
 
-fn error(status: u16, code: &str) -> Answer {
+pub(crate) fn error(status: u16, code: &str) -> Answer {
     Some((status, json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "scripted"})))
 }
 
-fn cancelled(codes: &[&str]) -> Answer {
+pub(crate) fn cancelled(codes: &[&str]) -> Answer {
     let reasons: Vec<_> = codes.iter().map(|code| json!({ "Code": code })).collect();
     let name = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
     Some((400, json!({"__type": name, "Message": "scripted", "CancellationReasons": reasons})))
@@ -73,11 +78,11 @@ async fn failed_claim(answers: Vec<Answer>) -> Failure {
     }
 }
 
-const CONTENDED: (Class, &str) = (Class::Transient { answered: true }, "store_contended");
-const UNKNOWN: (Class, &str) = (Class::Indeterminate, "store_unanswered");
-const UNREAD: (Class, &str) = (Class::Transient { answered: false }, "store_unanswered");
+pub(crate) const CONTENDED: (Class, &str) = (Class::Transient { answered: true }, "store_contended");
+pub(crate) const UNKNOWN: (Class, &str) = (Class::Indeterminate, "store_unanswered");
+pub(crate) const UNREAD: (Class, &str) = (Class::Transient { answered: false }, "store_unanswered");
 
-fn kind(failure: &Failure) -> (Class, &'static str) {
+pub(crate) fn kind(failure: &Failure) -> (Class, &'static str) {
     (failure.class, failure.code)
 }
 
@@ -146,8 +151,8 @@ async fn anything_unknown_is_a_bug() {
     assert_eq!(create.unwrap_err().message, "the store refused a transaction: None, ValidationError");
 }
 
-/// The emulator behind a proxy that carries every write out and loses its answer.
-async fn losing_answers(upstream: SocketAddr) -> Store {
+/// A client of the emulator behind a proxy that carries every write out and loses its answer.
+pub(crate) async fn losing_answers(upstream: SocketAddr) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -156,7 +161,11 @@ async fn losing_answers(upstream: SocketAddr) -> Store {
             forward(stream, upstream).await;
         }
     });
-    Arc::new(DynamoItems::new(local::client(endpoint), TABLE.into()))
+    local::client(endpoint)
+}
+
+async fn losing(upstream: SocketAddr) -> Store {
+    Arc::new(DynamoItems::new(losing_answers(upstream).await, TABLE.into()))
 }
 
 async fn forward(mut client: TcpStream, upstream: SocketAddr) {
@@ -172,7 +181,7 @@ async fn forward(mut client: TcpStream, upstream: SocketAddr) {
 
 fn is_write(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
-    ["UpdateItem", "TransactWriteItems"].iter().any(|name| text.contains(&format!("DynamoDB_20120810.{name}")))
+    ["UpdateItem", "DeleteItem", "TransactWriteItems"].iter().any(|name| text.contains(&format!("DynamoDB_20120810.{name}")))
 }
 
 /// The change is carried out, its writer does not hear of it, and sends it again.
@@ -190,7 +199,7 @@ async fn unanswered(lossy: &Store, store: &Store, row: &Item, change: &Change) -
 async fn every_change_that_was_not_answered_is_known_again() {
     let (client, upstream) = emulator().await;
     let store: Store = Arc::new(DynamoItems::new(client, TABLE.into()));
-    let lossy = losing_answers(upstream).await;
+    let lossy = losing(upstream).await;
     let row = born(&store, 1).await;
     let row = unanswered(&lossy, &store, &row, &claim(9, NOW)).await;
     let row = unanswered(&lossy, &store, &row, &Change::Heartbeat { epoch: 1, until: at(100) }).await;
@@ -226,7 +235,7 @@ async fn a_creation_that_was_not_answered_is_known_again() {
     let (client, upstream) = emulator().await;
     let store: Store = Arc::new(DynamoItems::new(client, TABLE.into()));
     let creation = creation_of(new_item(1), None);
-    let lost = losing_answers(upstream).await.create(&creation).await;
+    let lost = losing(upstream).await.create(&creation).await;
     assert_eq!(kind(&lost.unwrap_err()), UNKNOWN);
     assert_eq!(store.create(&creation).await, Ok(Created::Yes));
     assert_eq!(store.item(&id(1)).await, Ok(Some(creation.item)));

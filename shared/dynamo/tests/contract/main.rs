@@ -6,6 +6,7 @@
 
 mod callers;
 mod creation;
+mod dice;
 mod differential;
 mod events;
 mod failures;
@@ -16,21 +17,27 @@ mod reads;
 mod stores;
 mod successor;
 mod table;
+mod tracked;
+mod tracking;
+mod tracking_failures;
+mod tracking_random;
+mod tracking_ranges;
+mod tracking_table;
 
 /// Declares a test of each case on each store.
 macro_rules! contract {
-    ($($area:ident { $($case:ident)+ })+) => {$(
+    ($memory:ident $dynamodb:ident $($area:ident { $($case:ident)+ })+) => {$(
         mod $area {
             mod on_memory {$(
                 #[tokio::test]
                 async fn $case() {
-                    crate::$area::$case(crate::stores::memory()).await;
+                    crate::$area::$case(crate::stores::$memory()).await;
                 }
             )+}
             mod on_dynamodb {$(
                 #[tokio::test]
                 async fn $case() {
-                    crate::$area::$case(crate::stores::dynamodb().await).await;
+                    crate::$area::$case(crate::stores::$dynamodb().await).await;
                 }
             )+}
         }
@@ -39,6 +46,7 @@ macro_rules! contract {
 
 mod contract {
     contract! {
+        memory dynamodb
         creation {
             a_creation_makes_the_item_its_content_and_the_head
             the_same_creation_again_is_a_success_and_changes_nothing
@@ -123,6 +131,35 @@ mod contract {
             a_merge_request_belongs_to_the_latest_generation
             names_with_separators_stay_apart
             what_is_absent_reads_as_none
+        }
+    }
+
+    contract! {
+        tracking_memory tracking_dynamodb
+        tracking {
+            every_kind_of_row_comes_back_the_same
+            a_row_is_put_on_what_is_believed_of_it
+            a_row_that_is_kept_stays_as_it_is_in_whole
+            a_removal_is_a_success_whether_or_not_the_row_is_there
+            a_report_counts_and_leaves_the_version_alone
+            nothing_is_reported_after_the_end_of_the_analysis
+            an_analysis_ends_once
+            a_build_ends_once_and_may_be_reported_of_afterwards
+            a_build_that_is_not_there_does_not_change
+            one_refused_edit_refuses_all
+            a_full_chunk_of_reports_is_one_write
+            a_write_has_a_hundred_edits_at_most_and_no_row_twice
+            reporters_at_once_all_land
+            of_two_writers_on_one_version_one_is_refused
+        }
+        tracking_ranges {
+            a_range_is_in_order_behind_its_place_and_within_its_prefix
+            keys_sort_by_their_bytes_whatever_they_hold
+            the_longest_keys_fit
+            numbers_sort_as_numbers
+            sets_of_one_queue_are_apart
+            queues_are_apart_whatever_their_names
+            a_set_of_one_row_has_it_at_its_empty_place
         }
     }
 }

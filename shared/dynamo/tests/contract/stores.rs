@@ -1,8 +1,8 @@
 //! The stores under test.
 
 use aws_sdk_dynamodb::Client;
-use collie_dynamo::{DynamoItems, MemoryItems, local, schema};
-use collie_engine::ports::{Items, Rates};
+use collie_dynamo::{DynamoItems, DynamoTracking, MemoryItems, MemoryTracking, local, schema};
+use collie_engine::ports::{Items, Rates, TrackingRows};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -22,6 +22,17 @@ pub(crate) fn memory() -> Store {
 
 pub(crate) async fn dynamodb() -> Store {
     Arc::new(DynamoItems::new(table().await, TABLE.into()))
+}
+
+/// What every case of issue tracking works on.
+pub(crate) type Tracking = Arc<dyn TrackingRows>;
+
+pub(crate) fn tracking_memory() -> Tracking {
+    Arc::new(MemoryTracking::new())
+}
+
+pub(crate) async fn tracking_dynamodb() -> Tracking {
+    Arc::new(DynamoTracking::new(table().await, TABLE.into()))
 }
 
 /// A client of an empty table in an emulator of its own.

@@ -10,7 +10,7 @@ use crate::settings::{Project, Settings};
 use crate::{Engine, Ports};
 use collie_core::decision::{Action, Next};
 use collie_core::error::{Class, Failure};
-use collie_core::item::{Document, HostWait, Item, MAX_CLAIMS, Step, TimelineEntry};
+use collie_core::item::{DimensionKey, Document, HostWait, Item, MAX_CLAIMS, Step, TimelineEntry};
 use collie_core::outcome::{self, End, Outcome};
 use collie_core::queue::Change;
 use collie_core::time::Timestamp;
@@ -188,8 +188,7 @@ impl<'e> Run<'e> {
     }
 
     pub(super) fn item_type(&self) -> Result<&'e dyn ItemType, Failure> {
-        let unknown = || Failure::bug(format!("no item type {:?} is registered", self.row.item_type));
-        self.engine.types.get(&self.row.item_type).ok_or_else(unknown)
+        self.engine.type_of(&self.row)
     }
 
     fn may_start(&self) -> bool {
@@ -230,7 +229,7 @@ impl<'e> Run<'e> {
 
     /// What a failure of this action means for the item.
     pub(crate) fn outcome_of(&self, failure: Failure, action: Action) -> Outcome {
-        let dimension = self.item_type().map_or_else(|_| collie_core::mr::dims::mr(), |t| t.dimension_of(action));
+        let dimension = self.item_type().map_or_else(|_| DimensionKey::new(action.0), |t| t.dimension_of(action));
         let jitter = self.engine.ports.ids.jitter();
         outcome::of_failure(failure, &self.work, &dimension, self.engine.settings.max_attempts, jitter, self.now())
     }

@@ -20,9 +20,9 @@ use async_trait::async_trait;
 use collie_core::decision::{Action, Decision};
 use collie_core::error::Failure;
 use collie_core::event::Event;
-use collie_core::item::{Content, Dimension, DimensionKey, Item, ResultKind};
+use collie_core::item::{Content, Dimension, DimensionKey, Document, Item, ResultKind};
 use collie_core::mr::events::{self, Effect};
-use collie_core::mr::facts::Facts;
+use collie_core::mr::facts::{Blocker, Facts};
 use collie_core::mr::tree::{self, Listing};
 use collie_core::mr::view::{MergeRequest, State};
 use collie_core::mr::wanted::{ProjectRules, Wanted};
@@ -39,6 +39,19 @@ pub struct MrType;
 impl ItemType for MrType {
     fn seed(&self, now: Timestamp) -> BTreeMap<DimensionKey, Dimension> {
         dims::seed(now)
+    }
+
+    fn takes_submissions(&self) -> bool {
+        true
+    }
+
+    fn retried(&self, item: &Item, overwrite: bool) -> Result<(Document, Vec<(DimensionKey, Dimension)>), Failure> {
+        let wanted = Wanted { overwrite, ..item.wanted.read()? };
+        Ok((Document::of(&wanted), vec![(dims::mr(), Dimension::needed())]))
+    }
+
+    fn blockers(&self, item: &Item) -> Result<Vec<Blocker>, Failure> {
+        Ok(Facts::of(item)?.blockers)
     }
 
     fn decide(&self, item: &Item, now: Timestamp) -> Result<Decision, Failure> {

@@ -40,6 +40,9 @@ pub trait Jobs: Send + Sync {
     /// Rings for a queue because of this job. The same `occasion` again within minutes may be one message.
     async fn ring(&self, queue: &QueueName, job: RequestId, occasion: &str) -> Result<(), Failure>;
 
+    /// The queue may have become ready before its hold is over. Where a line can bring a held message back, it does; others need not.
+    fn hurry(&self, _queue: &QueueName) {}
+
     /// Gives a job to recovery. The same attempt again within minutes may be one message.
     async fn dead_letter(&self, queue: &QueueName, job: RequestId, attempt: u32, reason: Reason) -> Result<(), Failure>;
 }

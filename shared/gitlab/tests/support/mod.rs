@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test helper that fails fails its test")]
 
+pub(crate) mod demo;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;

@@ -5,6 +5,7 @@
 //! * Records that ask for the same job share one run and its outcome.
 //! * Records of one message group (a FIFO queue's) run one after the other. The first that fails holds the later ones of its group back:
 //!   they are not run and are reported with it, so that the queue delivers them again in their order.
+//! * A job that has to wait is no failure and is not logged as one; its messages, and those behind them in their group, come again.
 //! * A panic ends its task alone. When time is up, what still runs is aborted and awaited before the answer: a task that outlives its
 //!   handler thaws minutes later and writes.
 //! * Known test events are dropped.
@@ -43,11 +44,20 @@ pub trait Work: Send + Sync + 'static {
     /// Where it is none of this function's.
     fn read(&self, record: &Record) -> Result<Self::Job, Failure>;
 
-    /// Does what a message asks for; `Ok` acknowledges it.
+    /// Does what a message asks for, and says whether that is all.
     ///
     /// # Errors
-    /// Where the message is to be delivered again.
-    async fn run(&self, job: Self::Job, invocation: &Invocation) -> Result<(), Failure>;
+    /// Where the message is to be delivered again because something failed.
+    async fn run(&self, job: Self::Job, invocation: &Invocation) -> Result<Ended, Failure>;
+}
+
+/// How a job ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It is done, and its messages may go.
+    Done,
+    /// It has to wait: its messages are delivered again, and so are those behind them in their group.
+    Held,
 }
 
 /// The event of a queue.

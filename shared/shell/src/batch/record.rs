@@ -26,6 +26,8 @@ pub(super) fn group(record: &Value) -> Option<String> {
 pub struct Record {
     /// Its id.
     pub message_id: String,
+    /// By which this receipt of it can be held; empty where the platform does not say.
+    pub receipt_handle: String,
     /// Its body.
     pub body: String,
     /// Its attributes that are text, by name.
@@ -38,6 +40,8 @@ pub struct Record {
 #[serde(rename_all = "camelCase")]
 struct Wire {
     body: String,
+    #[serde(default)]
+    receipt_handle: String,
     #[serde(default)]
     message_attributes: Option<BTreeMap<String, WireAttribute>>,
     #[serde(default, rename = "eventSourceARN")]
@@ -71,10 +75,11 @@ impl Record {
     /// # Errors
     /// Where it is not what SQS hands over.
     pub(super) fn decode(message_id: &str, value: Value) -> Result<Self, Failure> {
-        let wire: Wire = serde_json::from_value(value).map_err(|error| Failure::rejected("malformed_record", error.to_string()))?;
+        let mut wire: Wire = serde_json::from_value(value).map_err(|error| Failure::rejected("malformed_record", error.to_string()))?;
         let named = |(name, attribute): (String, WireAttribute)| Some((name, attribute.string_value?));
-        let attributes = wire.message_attributes.unwrap_or_default().into_iter().filter_map(named).collect();
-        Ok(Self { message_id: message_id.to_owned(), body: wire.body, attributes, source: wire.source.unwrap_or_default() })
+        let attributes = wire.message_attributes.take().unwrap_or_default().into_iter().filter_map(named).collect();
+        let Wire { body, receipt_handle, source, .. } = wire;
+        Ok(Self { message_id: message_id.to_owned(), receipt_handle, body, attributes, source: source.unwrap_or_default() })
     }
 
     /// Whether this is one of the messages that AWS makes up for tests.

@@ -1,7 +1,7 @@
 //! The lines of a batch under way: one task each, none of which outlives the batch.
 
 use super::line::{Asked, Line, Lines};
-use super::{Report, Work};
+use super::{Ended, Report, Work};
 use crate::disposition::Disposition;
 use crate::invocation::Invocation;
 use collie_core::error::Failure;
@@ -12,7 +12,13 @@ use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument as _;
 
-type Ended = Result<(Id, Result<(), Failure>), JoinError>;
+/// Why a line has stopped before its end.
+enum Stop {
+    Held,
+    Failed(Failure),
+}
+
+type Joined = Result<(Id, Result<(), Stop>), JoinError>;
 
 /// What a task is for, and how far it has come.
 struct Progress {
@@ -24,7 +30,7 @@ struct Progress {
 /// Tasks, and what each of them is for.
 #[derive(Default)]
 pub(super) struct Running {
-    tasks: JoinSet<Result<(), Failure>>,
+    tasks: JoinSet<Result<(), Stop>>,
     progress: HashMap<Id, Progress>,
 }
 
@@ -55,14 +61,17 @@ impl Running {
         }
     }
 
-    fn ended(&mut self, ended: Ended, report: &mut Report) {
-        let (task, failure) = match ended {
+    fn ended(&mut self, joined: Joined, report: &mut Report) {
+        let (task, stop) = match joined {
             Ok((_, Ok(()))) => return,
-            Ok((task, Err(failure))) => (task, failure),
-            Err(error) => (error.id(), not_ended(&error)),
+            Ok((task, Err(stop))) => (task, stop),
+            Err(error) => (error.id(), Stop::Failed(not_ended(&error))),
         };
         let undone = self.progress.remove(&task).map(Progress::undone).unwrap_or_default();
-        Disposition::of(&failure).log(&undone, &failure);
+        match stop {
+            Stop::Held => tracing::debug!(message_ids = ?undone, "messages are held"),
+            Stop::Failed(failure) => Disposition::of(&failure).log(&undone, &failure),
+        }
         undone.into_iter().for_each(|id| report.fail(id));
     }
 }
@@ -74,12 +83,15 @@ impl Progress {
     }
 }
 
-/// Runs jobs one after the other, up to the first that fails.
-async fn run_line<W: Work>(work: Arc<W>, line: Line<W::Job>, invocation: Invocation, done: Arc<AtomicUsize>) -> Result<(), Failure> {
+/// Runs jobs one after the other, up to the first that fails or has to wait.
+async fn run_line<W: Work>(work: Arc<W>, line: Line<W::Job>, invocation: Invocation, done: Arc<AtomicUsize>) -> Result<(), Stop> {
     for Asked { job, message_ids } in line.jobs {
         let span = tracing::info_span!("message", request_id = %invocation.request_id, ids = ?message_ids);
-        work.run(job, &invocation).instrument(span).await?;
-        done.fetch_add(1, Ordering::Release);
+        match work.run(job, &invocation).instrument(span).await {
+            Ok(Ended::Done) => done.fetch_add(1, Ordering::Release),
+            Ok(Ended::Held) => return Err(Stop::Held),
+            Err(failure) => return Err(Stop::Failed(failure)),
+        };
     }
     Ok(())
 }

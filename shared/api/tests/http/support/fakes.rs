@@ -6,14 +6,17 @@ use collie_auth::{AuthError, Authenticator};
 use collie_core::access::{Globs, Grant, Grants, SubmitGrant};
 use collie_core::error::Failure;
 use collie_core::id::{ItemId, JobId, MrIid, NoteId, PipelineId, Sha, Token};
+use collie_core::issue::delivery::Reason;
+use collie_core::issue::hook::Notice;
+use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
 use collie_engine::ports::{
-    Announced, Archive, Clock, Forge, Ids, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeRequest, ProjectRef, SignedUpload, Stored,
-    TraceTail, Tree, Uploads, Wakes,
+    Announced, Archive, Clock, Forge, Ids, JobRetry, Jobs, MergeOptions, MrEdit, NewCommit, NewMergeRequest, Notices, ProjectRef,
+    SignedUpload, Stored, TraceTail, Tree, Uploads, Wakes,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +32,7 @@ impl Authenticator for Callers {
         match bearer {
             "alice" | "bob" => Ok(Caller::own_items(format!("local|{bearer}"))),
             "root" => Ok(Caller::admin("local|root")),
-            "deps" | "lead" | "reader" | "split" => Ok(Caller {
+            "deps" | "lead" | "reader" | "split" | "ci" | "watcher" => Ok(Caller {
                 rules: vec![format!("{bearer}-rule"), "everyone".into()],
                 ..Caller::new(format!("gitlab.example.com|{bearer}"), grants_of(bearer))
             }),
@@ -45,7 +48,7 @@ impl Authenticator for Callers {
 }
 
 /// `deps` submits dependency updates to `group/app`, `lead` does so for others too, `reader` only looks, and `split` has two grants that
-/// would be enough if they could be combined.
+/// would be enough if they could be combined. `ci` reports to the queues `app-*`, `watcher` reads them.
 fn grants_of(name: &str) -> Grants {
     let deps = SubmitGrant {
         item_types: Globs::new(["mr"]),
@@ -61,6 +64,8 @@ fn grants_of(name: &str) -> Grants {
     let grants = match name {
         "lead" => vec![Grant::Submit(SubmitGrant { others: true, ..deps }), read("group/other")],
         "reader" => vec![read("group/app")],
+        "ci" => vec![Grant::CiReport { queues: Globs::new(["app-*"]) }],
+        "watcher" => vec![Grant::CiRead { queues: Globs::new(["app-*"]) }],
         "split" => vec![
             Grant::Submit(SubmitGrant { auto_merge: false, ..deps.clone() }),
             Grant::Submit(SubmitGrant { target_branches: Globs::new(["stable"]), ..deps }),
@@ -103,6 +108,27 @@ impl Ids for Tally {
 
     fn jitter(&self) -> f64 {
         0.5
+    }
+}
+
+/// Nobody rings and nobody is told.
+pub(crate) struct Silent;
+
+#[async_trait]
+impl Jobs for Silent {
+    async fn ring(&self, _: &QueueName, _: RequestId, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn dead_letter(&self, _: &QueueName, _: RequestId, _: u32, _: Reason) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Notices for Silent {
+    async fn publish(&self, _: &QueueName, _: &Notice) -> Result<(), Failure> {
+        Ok(())
     }
 }
 

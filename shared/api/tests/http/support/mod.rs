@@ -8,18 +8,21 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
 use collie_api::{ApiState, HookConnection, HookDoor, router};
 use collie_core::id::{ItemId, ProjectId, Token};
+use collie_core::issue::delivery::Limits;
+use collie_core::issue::id::QueueName;
 use collie_core::item::Item;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
 use collie_core::queue::{Belief, Change, Commit, Ending};
 use collie_core::rate::Limit;
 use collie_core::time::Timestamp;
-use collie_dynamo::MemoryItems;
+use collie_dynamo::{MemoryItems, MemoryTracking};
 use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Items, ProjectRef};
-use collie_engine::settings::{Project, Settings};
+use collie_engine::settings::{Detector, Project, Queue, Repair, Settings};
+use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports};
 use fakes::{Callers, Drawer, NoForge, Tally};
 pub(crate) use fakes::{Ring, Still};
@@ -45,6 +48,7 @@ pub(crate) struct World {
     pub(crate) items: MemoryItems,
     pub(crate) rings: Arc<Mutex<Vec<Ring>>>,
     pub(crate) drawer: Arc<Drawer>,
+    pub(crate) tracking: Tracking,
 }
 
 /// An answer, read to its end.
@@ -100,6 +104,12 @@ impl World {
     }
 
     fn with(oauth_proxy: bool, secret: Credential) -> Self {
+        let tracking = TrackingPorts {
+            rows: Arc::new(MemoryTracking::new()),
+            jobs: Arc::new(fakes::Silent),
+            notices: Arc::new(fakes::Silent),
+            clock: Arc::new(Still),
+        };
         let (items, drawer, rings) = (MemoryItems::new(), Arc::new(Drawer::default()), Arc::default());
         let ports = Ports {
             items: Arc::new(items.clone()),
@@ -117,12 +127,13 @@ impl World {
             blobs,
             limiter,
             engine: Engine::new(ports, Arc::new(settings())),
+            tracking: Tracking::new(tracking.clone(), Arc::new(settings())),
             auth: Arc::new(Callers),
             oauth_proxy,
             hooks: HookDoor { connections: vec![connection, unset] },
             request_ids: Arc::new(Tally::default()),
         };
-        Self { router: router(state), items, rings, drawer }
+        Self { router: router(state), items, rings, drawer, tracking: Tracking::new(tracking, Arc::new(settings())) }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -138,6 +149,14 @@ impl World {
 
     pub(crate) async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
         self.send(request("POST", token, path).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    pub(crate) async fn put(&self, token: &str, path: &str, body: &Value) -> Answer {
+        self.send(request("PUT", token, path).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    pub(crate) async fn patch(&self, token: &str, path: &str, body: &Value) -> Answer {
+        self.send(request("PATCH", token, path).body(Body::from(body.to_string())).unwrap()).await
     }
 
     pub(crate) async fn submit(&self, token: &str, body: &Value) -> Answer {
@@ -182,7 +201,23 @@ fn settings() -> Settings {
         policy: Policy::default(),
         ci_retry: collie_core::ci::RetryRules::default(),
     };
-    Settings { projects: vec![project("group/app", 4711), project("group/other", 4712)], handled_types: vec!["mr".into()], max_attempts: 5 }
+    Settings {
+        projects: vec![project("group/app", 4711), project("group/other", 4712)],
+        handled_types: vec!["mr".into()],
+        queues: vec![queue("app-main"), queue("other")],
+        max_attempts: 5,
+    }
+}
+
+fn queue(name: &str) -> Queue {
+    Queue {
+        name: QueueName::new(name),
+        project: "group/app".into(),
+        reference: "main".into(),
+        detector: Detector::None,
+        repair: Repair::None,
+        limits: Limits::default(),
+    }
 }
 
 /// A small submission.
