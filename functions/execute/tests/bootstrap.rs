@@ -58,6 +58,25 @@ async fn of_ten_wake_ups_exactly_the_two_that_cannot_be_worked_on_are_reported()
     world.assert_no_secret(&function.log());
 }
 
+/// The whole way of an issue of CI: reported, tracked, offered, and opened on GitLab by the one function that may write there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_build_met_becomes_an_issue_of_its_project() {
+    let world = World::start().await;
+    let request = world.build("b1", &[("unit tests", "a::b"), ("unit tests", "c")]).await;
+    world.track().await;
+    let items = world.repair("b1", request).await;
+    assert_eq!(items.len(), 1);
+    let function = world.function(EXECUTE);
+
+    let answer = world.runtime.invoke(event(&[wake_up(&ItemId::new(items[0].clone()))]), TIMEOUT).await;
+
+    assert_eq!(answer, Answer::Response(failed(&[])));
+    let issues = world.sim.issues(DEMO_PROJECT_ID);
+    assert_eq!(issues.len(), 1, "{}", function.log());
+    assert!(issues[0].title.contains("unit tests"), "{}", issues[0].title);
+    world.assert_no_secret(&function.log());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_hangs_is_cut_off_in_time_and_the_function_lives_on() {
     let world = World::start().await;
