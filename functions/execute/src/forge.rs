@@ -2,10 +2,10 @@
 
 use collie_config::{ConnectionConfig, SecretName};
 use collie_core::id::ProjectId;
+use collie_engine::credential::Credential;
 use collie_gitlab::{Connection, GitLab};
 use collie_shell::{Shell, StartError};
 use futures::future::join_all;
-use secrecy::SecretString;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) async fn connect(shell: &Shell) -> Result<GitLab, StartError> {
     GitLab::new(connections, Arc::clone(&shell.clock)).map_err(|error| StartError::new("connections", vec![error.to_string()]))
 }
 
-type Tokens = BTreeMap<String, SecretString>;
+type Tokens = BTreeMap<String, Credential>;
 
 /// All tokens by name, each asked for once and all at the same time.
 async fn tokens(shell: &Shell) -> Result<Tokens, StartError> {
@@ -27,9 +27,8 @@ async fn tokens(shell: &Shell) -> Result<Tokens, StartError> {
     let mut names: Vec<_> = of_connections.chain(of_projects).map(SecretName::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    let store = shell.secrets();
     let (mut tokens, mut problems) = (Tokens::new(), Vec::new());
-    for (name, answer) in names.iter().zip(join_all(names.iter().map(|name| store.get(name))).await) {
+    for (name, answer) in names.iter().zip(join_all(names.iter().map(|name| shell.credential(name))).await) {
         match answer {
             Ok(token) => drop(tokens.insert((*name).to_owned(), token)),
             Err(failure) => problems.push(format!("secret {name}: {failure}")),
@@ -49,6 +48,6 @@ fn connection(shell: &Shell, tokens: &Tokens, slug: &str, config: &ConnectionCon
     Ok(Connection { host, base_url, token, project_tokens, concurrency: config.concurrency })
 }
 
-fn token(tokens: &Tokens, name: Option<&SecretName>) -> Option<SecretString> {
+fn token(tokens: &Tokens, name: Option<&SecretName>) -> Option<Credential> {
     tokens.get(name?.as_str()).cloned()
 }

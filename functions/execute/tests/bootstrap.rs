@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation ends the test")]
 
 use collie_core::id::ItemId;
-use gitlab_sim::DEMO_PROJECT_ID;
+use gitlab_sim::{DEMO_BOT_TOKEN, DEMO_PROJECT_ID};
 use lambda_support::{Answer, Fault, World, message, queue_event};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -55,6 +55,25 @@ async fn of_ten_wake_ups_exactly_the_two_that_cannot_be_worked_on_are_reported()
     let audits = world.aws.objects().into_iter().filter(|(key, _)| key.starts_with("/audit-bucket/")).map(|(_, object)| object);
     let forms: Vec<_> = audits.map(|object| (object.content_type, object.content_encoding)).collect();
     assert!(!forms.is_empty() && forms.iter().all(|form| *form == ("application/x-ndjson".to_owned(), "gzip".to_owned())), "{forms:?}");
+    world.assert_no_secret(&function.log());
+}
+
+/// The whole way of an issue of CI: reported, tracked, offered, and opened on GitLab by the one function that may write there.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_build_met_becomes_an_issue_of_its_project() {
+    let world = World::start().await;
+    let request = world.build("b1", &[("unit tests", "a::b"), ("unit tests", "c")]).await;
+    world.track().await;
+    let items = world.repair("b1", request).await;
+    assert_eq!(items.len(), 1);
+    let function = world.function(EXECUTE);
+
+    let answer = world.runtime.invoke(event(&[wake_up(&ItemId::new(items[0].clone()))]), TIMEOUT).await;
+
+    assert_eq!(answer, Answer::Response(failed(&[])));
+    let issues = world.sim.issues(DEMO_PROJECT_ID);
+    assert_eq!(issues.len(), 1, "{}", function.log());
+    assert!(issues[0].title.contains("unit tests"), "{}", issues[0].title);
     world.assert_no_secret(&function.log());
 }
 
@@ -122,4 +141,24 @@ async fn a_secret_that_is_not_there_is_named() {
     let mut function = world.function_with(EXECUTE, &[("COLLIE_SECRETS_PREFIX", "elsewhere/")]);
     assert!(!function.ended().await.success());
     assert!(function.log().contains("secret gitlab/main"), "{}", function.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotated_token_is_used_without_a_new_instance() {
+    let world = World::start().await;
+    let (before, after) = (world.submit("bot/before").await, world.submit("bot/after").await);
+    let function = world.function(EXECUTE);
+    assert_eq!(world.runtime.invoke(event(&[wake_up(&before)]), TIMEOUT).await, Answer::Response(failed(&[])));
+
+    world.sim.revoke_token(DEMO_BOT_TOKEN);
+    assert!(world.sim.add_token("collie-bot", "glpat-canary-rotated", &["api"], None));
+    world.aws.set_secret("collie/gitlab/main", "glpat-canary-rotated");
+    assert_eq!(world.runtime.invoke(event(&[wake_up(&after)]), TIMEOUT).await, Answer::Response(failed(&[])));
+
+    let branches: Vec<_> = world.sim.merge_requests(DEMO_PROJECT_ID).into_iter().map(|mr| mr.source_branch).collect();
+    assert_eq!(branches, ["bot/before", "bot/after"]);
+    assert_eq!(world.sim.journal().iter().filter(|call| call.status == 401).count(), 1);
+    assert!(function.log().contains("a secret was refused and has changed; the new one is used"), "{}", function.log());
+    assert!(!function.log().contains("glpat-canary-rotated"));
+    world.assert_no_secret(&function.log());
 }

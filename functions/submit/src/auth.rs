@@ -3,8 +3,8 @@
 use collie_auth::local::LocalIssuer;
 use collie_auth::{Access, Authenticator, Door, RuleAuthenticator};
 use collie_config::AccessConfig;
+use collie_engine::credential::Credential;
 use collie_shell::{Shell, StartError};
-use secrecy::SecretString;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ async fn rules(shell: &Shell, access: AccessConfig) -> Result<RuleAuthenticator,
 }
 
 /// The tokens of the clusters' service accounts.
-async fn tokens(shell: &Shell, access: &AccessConfig) -> Result<BTreeMap<String, SecretString>, StartError> {
+async fn tokens(shell: &Shell, access: &AccessConfig) -> Result<BTreeMap<String, Credential>, StartError> {
     let mut tokens = BTreeMap::new();
     for (name, cluster) in &access.clusters {
         let Some(secret) = &cluster.token else { continue };
-        let token = shell.secrets().get(secret.as_str()).await;
+        let token = shell.credential(secret.as_str()).await;
         let token = token.map_err(|failure| StartError::new("clusters", vec![format!("clusters.{name}.token: {failure}")]))?;
         tokens.insert(name.clone(), token);
     }

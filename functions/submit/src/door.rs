@@ -22,6 +22,6 @@ pub(crate) async fn open(shell: &Shell) -> Result<HookDoor, StartError> {
 async fn hook_connection(shell: &Shell, slug: &str, config: &ConnectionConfig) -> Result<Option<HookConnection>, String> {
     let Some(name) = &config.hook_secret else { return Ok(None) };
     let host = config.host().ok_or("url is missing")?;
-    let secret = shell.secrets().get(name.as_str()).await.map_err(|failure| failure.to_string())?;
+    let secret = shell.credential(name.as_str()).await.map_err(|failure| failure.to_string())?;
     Ok(Some(HookConnection { slug: slug.to_owned(), host, secret }))
 }

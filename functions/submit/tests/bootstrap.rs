@@ -47,6 +47,24 @@ async fn a_submission_is_stored_and_its_item_rung_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_admitted_request_is_rung_for_in_its_queues_line_once() {
+    let world = World::start().await;
+    let _function = world.function(SUBMIT);
+    let mut event = sample("submit.json");
+    let path = "/v1/queues/app-main/requests";
+    event["headers"]["authorization"] = json!(format!("Bearer {}", world.admin_token()));
+    (event["rawPath"], event["requestContext"]["http"]["path"]) = (json!(path), json!(path));
+    event["body"] = json!(json!({"uri": "git@example.com/app@0af1"}).to_string());
+
+    assert_eq!(answer(&world, event.clone()).await.0, 201);
+    assert_eq!(answer(&world, event).await.0, 200, "the same uri is the same request");
+
+    let sent = world.aws.take_sent();
+    assert_eq!((sent.len(), sent[0].queue.as_str(), sent[0].group.as_deref()), (1, "collie-jobs.fifo", Some("app-main")));
+    assert_eq!(sent[0].body, json!({"queue": "app-main", "request": 1}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 /// WHK-13: a gateway may hand a body over in base64, broken base64, or none.
 async fn bodies_are_decoded_first_and_broken_ones_refused() {
     let world = World::start().await;

@@ -1,14 +1,14 @@
-//! The layer around all routes: every request gets an id, every refusal becomes a document, and one line is logged.
+//! The layer around all routes: every request gets an id, every refusal becomes a document, and one line is logged ([`crate::about`]),
+//! with another where it was our fault.
 //!
-//! The line holds method, route, status and code; never a header, a query or a body (INV-12). A panic ends the one request
-//! that it happened in.
+//! No line holds a header, a query or a body (INV-12). A panic ends the one request that it happened in.
 
+use crate::about::About;
 use crate::code::Code;
-use crate::gate::Actor;
 use crate::problem::Problem;
 use crate::state::ApiState;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use collie_engine::refusals::Refused;
@@ -17,22 +17,22 @@ use std::panic::AssertUnwindSafe;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What is logged of a request.
+/// A request, as logs and audit entries name it.
 struct Asked {
     id: String,
-    method: Method,
-    route: String,
+    /// Method and pattern of the route, so that a caller puts nothing into it.
+    call: String,
+    about: About,
 }
 
 pub(crate) async fn finish(State(state): State<ApiState>, request: Request, next: Next) -> Response {
-    let asked = Asked::of(&request, state.request_ids.token().as_str());
+    let (asked, request) = Asked::of(request, state.request_ids.token().as_str()).await;
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|_| Problem::new(Code::Internal, "a handler panicked").into_response());
     let problem = response.extensions_mut().remove::<Problem>().or_else(|| unreadable(response.status()));
     asked.log(response.status(), problem.as_ref());
-    let actor = response.extensions_mut().remove::<Actor>();
-    if let Some(problem) = problem.as_ref().filter(|problem| is_refusal(problem.code.status())) {
-        asked.audit(&state, problem, actor.as_ref()).await;
+    if let Some(problem) = problem.as_ref().filter(|problem| problem.refuses_the_caller()) {
+        asked.audit(&state, problem).await;
     }
     if let Some(problem) = problem {
         response = problem.answer(&asked.id);
@@ -43,38 +43,33 @@ pub(crate) async fn finish(State(state): State<ApiState>, request: Request, next
     response
 }
 
-/// Whether the caller, and not only the request, is refused.
-fn is_refusal(status: StatusCode) -> bool {
-    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-}
-
 /// A refusal that the router made by itself: of a path that is not UTF-8, say.
 fn unreadable(status: StatusCode) -> Option<Problem> {
     status.is_client_error().then(|| Problem::new(Code::InvalidRequest, "the request cannot be read"))
 }
 
 impl Asked {
-    fn of(request: &Request, id: &str) -> Self {
-        let route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str).to_owned();
-        Self { id: id.to_owned(), method: request.method().clone(), route }
+    async fn of(request: Request, id: &str) -> (Self, Request) {
+        let route = request.extensions().get::<MatchedPath>().map_or("(none)", MatchedPath::as_str);
+        let call = format!("{} {route}", request.method());
+        let (about, request) = About::begin(request).await;
+        (Self { id: id.to_owned(), call, about }, request)
     }
 
-    /// Keeps a refusal of the caller. The route is named by its pattern, so that a caller puts nothing into the trail.
-    async fn audit(&self, state: &ApiState, problem: &Problem, actor: Option<&Actor>) {
-        let call = format!("{} {}", self.method, self.route);
-        let identity = actor.map(|Actor(identity)| identity.as_str());
-        state.engine.audit_refusal(&Refused { identity, call: &call, code: problem.code.as_str(), why: &problem.detail }).await;
+    /// Keeps a refusal of the caller.
+    async fn audit(&self, state: &ApiState, problem: &Problem) {
+        let identity = self.about.known_identity();
+        let why = problem.cause.as_deref().unwrap_or(&problem.detail);
+        let refused = Refused { identity: identity.as_deref(), call: &self.call, code: problem.code.as_str(), why };
+        state.engine.audit_refusal(&refused).await;
     }
 
     fn log(&self, status: StatusCode, problem: Option<&Problem>) {
-        let (id, method, route, status) = (&self.id, &self.method, &self.route, status.as_u16());
-        match problem {
-            None => tracing::info!(request = %id, %method, route, status, "answered"),
-            Some(p) if status < 500 => tracing::info!(request = %id, %method, route, status, code = p.code.as_str(), "refused"),
-            Some(p) => {
-                let cause = p.cause.as_deref().unwrap_or(&p.detail);
-                tracing::error!(request = %id, %method, route, status, code = p.code.as_str(), cause, "failed");
-            }
+        self.about.log(&self.id, &self.call, status, problem);
+        if let Some(problem) = problem.filter(|_| status.is_server_error()) {
+            let cause = problem.cause.as_deref().unwrap_or(&problem.detail);
+            let (request, call, code) = (&self.id, &self.call, problem.code.as_str());
+            tracing::error!(request, call, status = status.as_u16(), code, cause, "failed");
         }
     }
 }

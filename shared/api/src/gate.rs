@@ -1,16 +1,18 @@
 //! Who may come in: callers with a token, hooks with their connection's secret. Runs before a body is read.
 
+use crate::about::About;
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::state::{ApiState, HookConnection};
+use axum::Extension;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use collie_auth::AuthError;
 use collie_core::files::sha256_hex;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
 
 const HOOK_TOKEN: &str = "x-gitlab-token";
@@ -20,26 +22,21 @@ const FORWARDED_TOKEN: &str = "x-forwarded-access-token";
 /// The one route that such a proxy protects.
 const BEHIND_PROXY: &str = "/v1/me";
 
-/// Who an answer is for; the audit trail wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Actor(pub(crate) String);
-
 /// Lets a request with a good token through, with its caller.
-pub(crate) async fn callers(State(state): State<ApiState>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn callers(
+    State(state): State<ApiState>,
+    Extension(about): Extension<About>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let token = match token(&state, &request) {
         Some(token) => token,
-        None => return refused(AuthError::Missing),
+        None => return Err(refused(AuthError::Missing, &about)),
     };
-    match state.auth.authenticate(&token).await {
-        Ok(caller) => {
-            let actor = Actor(caller.identity.clone());
-            request.extensions_mut().insert(caller);
-            let mut response = next.run(request).await;
-            response.extensions_mut().insert(actor);
-            response
-        }
-        Err(error) => refused(error),
-    }
+    let caller = state.auth.authenticate(&token).await.map_err(|error| refused(error, &about))?;
+    about.caller(&caller);
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
 }
 
 /// The token of a request: where an OAuth proxy is before the route, the one that it brings, else the bearer's.
@@ -56,24 +53,32 @@ pub(crate) fn forwarded(headers: &HeaderMap) -> Option<String> {
 /// Lets a hook with its connection's secret through, with the connection. An unknown connection looks like a wrong secret.
 pub(crate) async fn hooks(
     State(state): State<ApiState>,
+    Extension(about): Extension<About>,
     Path(webhook_id): Path<String>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let connection = state.hooks.connection(&webhook_id);
-    let sent = request.headers().get(HOOK_TOKEN).map(|token| token.as_bytes()).unwrap_or_default();
-    match connection.filter(|c| opens(c, sent)) {
-        Some(connection) => {
-            request.extensions_mut().insert(connection.clone());
-            Ok(next.run(request).await)
-        }
-        None => Err(Problem::new(Code::Unauthenticated, "X-Gitlab-Token is not the secret of this webhook")),
+    let refused = || Problem::new(Code::Unauthenticated, "X-Gitlab-Token is not the secret of this webhook");
+    let connection = state.hooks.connection(&webhook_id).ok_or_else(refused)?;
+    let sent = request.headers().get(HOOK_TOKEN).map(|token| token.as_bytes().to_vec()).unwrap_or_default();
+    if !is_opened(connection, &sent).await {
+        return Err(refused());
     }
+    about.identity(format!("hook|{}", connection.slug));
+    request.extensions_mut().insert(connection.clone());
+    Ok(next.run(request).await)
+}
+
+/// Whether what a hook brought is its connection's secret, or has become it.
+async fn is_opened(connection: &HookConnection, sent: &[u8]) -> bool {
+    let secret = connection.secret.get();
+    let has_become = async || connection.secret.instead_of(&secret).await.is_some_and(|secret| opens(&secret, sent));
+    !sent.is_empty() && (opens(&secret, sent) || has_become().await)
 }
 
 /// Compares digests, so that neither content nor length of the secret shows in the time it takes.
-fn opens(connection: &HookConnection, sent: &[u8]) -> bool {
-    let secret = connection.secret.expose_secret().as_bytes();
+fn opens(secret: &SecretString, sent: &[u8]) -> bool {
+    let secret = secret.expose_secret().as_bytes();
     let same = sha256_hex(secret).as_bytes().ct_eq(sha256_hex(sent).as_bytes());
     bool::from(same) && !secret.is_empty()
 }
@@ -83,7 +88,7 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-fn refused(error: AuthError) -> Response {
+fn refused(error: AuthError, about: &About) -> Problem {
     let problem = match &error {
         AuthError::Missing => Problem::new(Code::Unauthenticated, "send a token as Authorization: Bearer …"),
         AuthError::Invalid(_) | AuthError::Expired => Problem::new(Code::Unauthenticated, error.to_string()),
@@ -93,9 +98,8 @@ fn refused(error: AuthError) -> Response {
             Problem::new(Code::NoRule, format!("{error}; claims that do not fit: {}", failed_claims.join(", ")))
         }
     };
-    let mut response = problem.into_response();
     if let AuthError::NoRule { identity, .. } = error {
-        response.extensions_mut().insert(Actor(identity));
+        about.identity(identity);
     }
-    response
+    problem
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod about;
 mod answer;
 mod body;
 mod code;

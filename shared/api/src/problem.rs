@@ -27,6 +27,8 @@ pub struct Problem {
     pub cause: Option<String>,
     /// Seconds after which the same request may be sent again, where that is another time than the code's.
     retry_after: Option<u32>,
+    /// Whether it stands for something that the caller may not know of.
+    hides: bool,
 }
 
 /// One thing that is wrong, and its place.
@@ -60,12 +62,22 @@ impl Problem {
 
     /// A problem with this detail.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), errors: Vec::new(), cause: None, retry_after: None }
+        Self { code, detail: detail.into(), errors: Vec::new(), cause: None, retry_after: None, hides: false }
     }
 
     /// The same for callers that may come back after so many seconds.
     pub(crate) fn retrying_after(self, seconds: u32) -> Self {
         Self { retry_after: Some(seconds), ..self }
+    }
+
+    /// The same for something that is there, and that the caller may not know of.
+    pub(crate) fn hiding(self) -> Self {
+        Self { hides: true, ..self.caused_by("it is there, and this caller may not see it") }
+    }
+
+    /// Whether the caller, and not only the request, is refused.
+    pub(crate) fn refuses_the_caller(&self) -> bool {
+        self.hides || matches!(self.code, Code::Unauthenticated | Code::Forbidden | Code::NoRule)
     }
 
     /// The same with each thing that is wrong.

@@ -53,7 +53,8 @@ pub(crate) fn of_submit(error: submit::Error, caller: &Caller, broken: Errors) -
 /// Why an item was not read or moved; `ended` is the code where its phase is in the way.
 pub(crate) fn of_lifecycle(error: lifecycle::Error, ended: Code) -> Problem {
     match error {
-        lifecycle::Error::NotFound => Problem::new(Code::NotFound, "there is no such work item, or it is another caller's"),
+        lifecycle::Error::NotFound => not_found(),
+        lifecycle::Error::Hidden => not_found().hiding(),
         lifecycle::Error::WrongPhase(phase) => Problem::new(ended, format!("the work item is {phase}")),
         lifecycle::Error::Superseded => Problem::new(Code::Superseded, "a newer work item has taken over the branch; retry that one"),
         lifecycle::Error::CancelPending => cancel_pending(),
@@ -76,6 +77,10 @@ pub(crate) fn unknown_project(caller: &Caller, path: &str) -> Problem {
     }
     let error = FieldError::new(path, "unknown_project", "is not configured", "add the project to the configuration");
     Problem::new(Code::UnknownProject, "the project is not configured").with_errors(vec![error])
+}
+
+fn not_found() -> Problem {
+    Problem::new(Code::NotFound, "there is no such work item, or it is another caller's")
 }
 
 fn cancel_pending() -> Problem {

@@ -3,10 +3,10 @@
 use collie_auth::Authenticator;
 use collie_engine::Engine;
 use collie_engine::blobs::Blobs;
+use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::Ids;
 use collie_engine::tracking::Tracking;
-use secrecy::SecretString;
 use std::sync::Arc;
 
 /// Everything the routes need.
@@ -45,7 +45,7 @@ pub struct HookConnection {
     /// The host that its hooks speak of.
     pub host: String,
     /// What `X-Gitlab-Token` must be.
-    pub secret: SecretString,
+    pub secret: Credential,
 }
 
 impl HookDoor {

@@ -16,7 +16,7 @@ use collie_engine::submit::Submission;
 use serde_json::Value;
 
 /// The fields of a submission.
-pub(crate) const FIELDS: [&str; 14] = [
+pub const FIELDS: [&str; 14] = [
     "item_type",
     "project",
     "source_branch",
@@ -34,7 +34,7 @@ pub(crate) const FIELDS: [&str; 14] = [
 ];
 
 /// The fields of a file action.
-pub(crate) const ACTION_FIELDS: [&str; 8] =
+pub const ACTION_FIELDS: [&str; 8] =
     ["action", "file_path", "previous_path", "content", "encoding", "content_ref", "execute_filemode", "expect"];
 
 const ON_CONFLICT: [(&str, OnConflict); 2] = [("block", OnConflict::Block), ("overwrite", OnConflict::Overwrite)];

@@ -7,30 +7,10 @@ use collie_core::policy::{Policy, Subject};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-const FIELDS: [&str; 22] = [
-    "item_type",
-    "project",
-    "source_branch",
-    "target_branch",
-    "title",
-    "description",
-    "labels",
-    "commit_message",
-    "auto_merge",
-    "squash",
-    "remove_source_branch",
-    "draft",
-    "on_conflict",
-    "file_actions",
-    "action",
-    "file_path",
-    "previous_path",
-    "content",
-    "encoding",
-    "content_ref",
-    "execute_filemode",
-    "expect",
-];
+/// The fields of submissions and of their actions.
+fn fields() -> Vec<&'static str> {
+    [&submission::FIELDS[..], &submission::ACTION_FIELDS].concat()
+}
 
 fn word() -> impl Strategy<Value = String> {
     let known =
@@ -47,7 +27,7 @@ fn value() -> impl Strategy<Value = Value> {
         word().prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 40, 8, |inner| {
-        let key = prop_oneof![4 => proptest::sample::select(FIELDS.to_vec()).prop_map(str::to_owned), 1 => any::<String>()];
+        let key = prop_oneof![4 => proptest::sample::select(fields()).prop_map(str::to_owned), 1 => any::<String>()];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
             proptest::collection::vec((key, inner), 0..10).prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>())),
@@ -64,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn any_document_is_read_or_refused(body in value(), field in proptest::sample::select(FIELDS.to_vec()), inner in value()) {
+    fn any_document_is_read_or_refused(body in value(), field in proptest::sample::select(fields()), inner in value()) {
         let mut one_field = good();
         one_field[field] = inner.clone();
         let mut one_action = good();

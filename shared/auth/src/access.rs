@@ -3,7 +3,7 @@
 use crate::http::{Http, HttpClient};
 use collie_config::{AccessConfig, ClusterConfig};
 use collie_core::access::{Algorithm, Issuer, Rule, Who};
-use secrecy::SecretString;
+use collie_engine::credential::Credential;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
@@ -29,7 +29,7 @@ pub struct Cluster {
     /// How it is asked: with its own authorities.
     pub http: Arc<dyn Http>,
     /// Its service account's token, for discovery and keys.
-    pub token: Option<SecretString>,
+    pub token: Option<Credential>,
     /// Whether opaque tokens are its users'.
     pub opaque_tokens: bool,
 }
@@ -40,7 +40,7 @@ impl Access {
     ///
     /// # Errors
     /// Every file that cannot be read or used.
-    pub fn read(config: AccessConfig, mut tokens: BTreeMap<String, SecretString>) -> Result<Self, Vec<String>> {
+    pub fn read(config: AccessConfig, mut tokens: BTreeMap<String, Credential>) -> Result<Self, Vec<String>> {
         let AccessConfig { rules, issuers, clusters, .. } = config;
         let (mut read, mut problems) = (Vec::new(), Vec::new());
         for (name, cluster) in clusters {

@@ -126,17 +126,17 @@ impl Signer {
 
     /// The claims of a token that this issuer signed; none where the token is not one of its.
     async fn claims(&self, jwt: &Jwt<'_>) -> Result<Option<Claims>, AuthError> {
-        let keys = self.keyring.keys().await.map_err(|Down| AuthError::Unavailable)?;
-        if keys.issuer != jwt.issuer() {
+        let known = self.keyring.keys().await.map_err(|Down| AuthError::Unavailable)?;
+        if known.keys.issuer != jwt.issuer() {
             return Ok(None);
         }
         if !self.algorithms.contains(&jwt.algorithm()) {
             return Err(AuthError::Invalid("its algorithm is not one that its issuer is allowed"));
         }
-        match settled(keys.verify(jwt)) {
+        match settled(known.keys.verify(jwt)) {
             Ok(settled) => settled.map(Some),
             // The issuer may have other keys by now, or another key of that name.
-            Err(reason) => match self.keyring.newer_than(&keys).await {
+            Err(reason) => match self.keyring.newer_than(&known).await {
                 Err(Down) => Err(AuthError::Unavailable),
                 Ok(None) => Err(AuthError::Invalid(reason)),
                 Ok(Some(newer)) => settled(newer.verify(jwt)).unwrap_or_else(|reason| Err(AuthError::Invalid(reason))).map(Some),
@@ -157,8 +157,12 @@ fn settled(verdict: Verdict) -> Result<Result<Claims, AuthError>, &'static str> 
 }
 
 fn granted(identity: String, ruling: Ruling) -> Result<Caller, AuthError> {
-    let Ruling { grants, failed_claims } = ruling;
-    if grants.is_empty() { Err(AuthError::NoRule { identity, failed_claims }) } else { Ok(Caller::new(identity, grants)) }
+    let Ruling { grants, rules, failed_claims } = ruling;
+    if grants.is_empty() {
+        Err(AuthError::NoRule { identity, failed_claims })
+    } else {
+        Ok(Caller { rules, ..Caller::new(identity, grants) })
+    }
 }
 
 fn cluster_of(rule: &Rule) -> Option<&str> {

@@ -7,7 +7,7 @@
 use crate::http::{Http, HttpError};
 use crate::keys::KeySet;
 use collie_core::time::Timestamp;
-use secrecy::SecretString;
+use collie_engine::credential::Credential;
 use serde::Deserialize;
 use std::sync::Arc;
 use url::{Host, Url};
@@ -27,7 +27,7 @@ pub(crate) enum Place {
     /// The OpenID provider with this issuer.
     Provider(String),
     /// The cluster whose API is here, with its service account's token.
-    Cluster { api: Url, token: Option<SecretString> },
+    Cluster { api: Url, token: Option<Credential> },
 }
 
 /// Why there are no keys.
@@ -76,8 +76,15 @@ impl Source {
         KeySet::read(issuer, &keys, now).ok_or(FetchError::NoKeys)
     }
 
-    async fn get(&self, url: &Url, token: Option<&SecretString>, max_bytes: usize) -> Result<Vec<u8>, FetchError> {
-        let reply = self.http.get(url, token, max_bytes).await?;
+    /// Gets a document; once more where the token is refused and is another one by now.
+    async fn get(&self, url: &Url, credential: Option<&Credential>, max_bytes: usize) -> Result<Vec<u8>, FetchError> {
+        let token = credential.map(Credential::get);
+        let mut reply = self.http.get(url, token.as_ref(), max_bytes).await?;
+        if let (401, Some(credential), Some(token)) = (reply.status, credential, &token)
+            && let Some(token) = credential.instead_of(token).await
+        {
+            reply = self.http.get(url, Some(&token), max_bytes).await?;
+        }
         if reply.status == 200 { Ok(reply.body) } else { Err(FetchError::Status(reply.status)) }
     }
 }

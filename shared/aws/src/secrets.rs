@@ -2,7 +2,9 @@
 
 use crate::clients::Clients;
 use crate::failure;
+use async_trait::async_trait;
 use collie_core::error::Failure;
+use collie_engine::ports::Secrets;
 use secrecy::SecretString;
 use std::sync::Arc;
 
@@ -19,12 +21,12 @@ impl SecretStore {
     pub fn new(clients: Arc<Clients>, prefix: String) -> Self {
         Self { clients, prefix }
     }
+}
 
-    /// The secret of a name, without the line end that editors leave.
-    ///
-    /// # Errors
-    /// Where there is none, or it holds no text.
-    pub async fn get(&self, name: &str) -> Result<SecretString, Failure> {
+#[async_trait]
+impl Secrets for SecretStore {
+    /// The secret of a name, without the line end that editors leave. One that holds no text is a failure.
+    async fn secret(&self, name: &str) -> Result<SecretString, Failure> {
         let id = format!("{}{name}", self.prefix);
         let request = self.clients.secrets_manager().get_secret_value().secret_id(&id);
         let answer = request.send().await.map_err(|error| failure::of("Secrets Manager", "secret_unreadable", &error))?;

@@ -6,10 +6,16 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
-use collie_aws::{Access, Buckets, Clients, Endpoints, Keys, S3Archive, SecretStore, SqsWakes};
+use collie_aws::{Access, Buckets, Clients, Endpoints, EventBridgeNotices, Keys, S3Archive, SecretStore, SqsHolds, SqsJobs, SqsWakes};
 use collie_core::error::{Class, Failure};
 use collie_core::id::ItemId;
-use collie_engine::ports::{Archive as _, Stored, Wakes as _};
+use collie_core::issue::delivery::Reason;
+use collie_core::issue::hook::{Hook, Notice, Repair};
+use collie_core::issue::id::{BuildId, QueueName, RequestId};
+use collie_core::issue::key::IssueKey;
+use collie_core::issue::row::Event;
+use collie_core::time::Timestamp;
+use collie_engine::ports::{Archive as _, Jobs as _, Notices as _, Secrets, Stored, Wakes as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -119,8 +125,65 @@ async fn a_depth_that_sqs_does_not_say_is_no_zero() {
 
 #[tokio::test]
 async fn a_secret_is_text_without_its_line_end() {
-    let secret = SecretStore::new(answering(200, r#"{"SecretString":"glpat-1\n"}"#).await.0, "collie/".into()).get("gitlab/main").await;
+    let secret = SecretStore::new(answering(200, r#"{"SecretString":"glpat-1\n"}"#).await.0, "collie/".into()).secret("gitlab/main").await;
     assert_eq!(secret.unwrap().expose_secret(), "glpat-1");
-    let empty = SecretStore::new(answering(200, r#"{"SecretString":"\n"}"#).await.0, "collie/".into()).get("gitlab/main").await;
+    let empty = SecretStore::new(answering(200, r#"{"SecretString":"\n"}"#).await.0, "collie/".into()).secret("gitlab/main").await;
     assert_eq!(empty.unwrap_err().to_string(), "secret_empty: the secret collie/gitlab/main holds no text");
+}
+
+fn opened() -> Notice {
+    let (key, build) = (IssueKey::new("unit tests", "a::b"), BuildId::new("b1"));
+    Notice::Hook(Hook { event: Event::Opened, key, build, at: Timestamp::from_millis(7) })
+}
+
+fn offered() -> Notice {
+    Notice::Repair(Repair { build_id: BuildId::new("b1"), request_id: RequestId::new(1).unwrap(), pass_id: 1 })
+}
+
+/// What comes of a notice, and how often AWS was asked.
+async fn published(notice: Notice, status: u16, body: &'static str) -> (Result<(), Failure>, usize) {
+    let (clients, canned) = answering(status, body).await;
+    let notices = EventBridgeNotices::new(clients, "bus".into(), "https://sqs.example.com/1/repairs".into());
+    let result = notices.publish(&QueueName::new("app-main"), &notice).await;
+    (result, canned.asked.lock().unwrap().len())
+}
+
+/// An answer of 200 is none yet.
+#[tokio::test]
+async fn an_event_is_put_only_where_its_own_entry_says_so() {
+    assert_eq!(published(opened(), 200, r#"{"FailedEntryCount":0,"Entries":[{"EventId":"e"}]}"#).await, (Ok(()), 1));
+    for body in [
+        r#"{"FailedEntryCount":1,"Entries":[{"ErrorCode":"ThrottlingException","ErrorMessage":"slow down"}]}"#,
+        r#"{"FailedEntryCount":1,"Entries":[{"ErrorCode":"InternalFailure","ErrorMessage":"sorry"}]}"#,
+        r#"{"FailedEntryCount":1,"Entries":[]}"#,
+    ] {
+        let (result, asked) = published(opened(), 200, body).await;
+        let failure = result.unwrap_err();
+        assert_eq!((failure.class, failure.code, asked), (Class::Transient { answered: true }, "event_not_put", 3), "{body}");
+    }
+    let denied = r#"{"FailedEntryCount":1,"Entries":[{"ErrorCode":"NotAuthorizedForSourceException","ErrorMessage":"no"}]}"#;
+    let (result, asked) = published(opened(), 200, denied).await;
+    let failure = result.unwrap_err();
+    assert_eq!(
+        (failure.class, failure.message.as_str(), asked),
+        (Class::Bug, "EventBridge refused an event: NotAuthorizedForSourceException", 1)
+    );
+}
+
+#[tokio::test]
+async fn a_bus_or_a_queue_that_is_busy_or_away_is_transient_for_notices_jobs_and_holds() {
+    let (clients, _) = answering(503, "{}").await;
+    let (queue, job) = (QueueName::new("app-main"), RequestId::new(1).unwrap());
+    let jobs =
+        SqsJobs::new(Arc::clone(&clients), "https://sqs.example.com/1/jobs.fifo".into(), "https://sqs.example.com/1/dead.fifo".into());
+    let failures = [
+        published(opened(), 503, "{}").await.0,
+        published(offered(), 503, "{}").await.0,
+        jobs.ring(&queue, job, "admitted").await,
+        jobs.dead_letter(&queue, job, 10, Reason::Failures).await,
+        SqsHolds::new(clients, "https://sqs.example.com/1/jobs.fifo".into()).hold("receipt", Duration::ZERO).await,
+    ];
+    let codes = failures.map(|failed| failed.map_err(|failure| (failure.class, failure.code)).unwrap_err());
+    let expected = ["event_not_put", "repair_not_sent", "job_not_sent", "job_not_sent", "message_not_held"];
+    assert_eq!(codes, expected.map(|code| (Class::Transient { answered: false }, code)));
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::output;
-use crate::secrets::{Secrets, read_secret};
+use crate::secrets::{Secrets, credential_in};
 use clap::Args;
 use collie_config::{Configuration, ConnectionConfig, MAIN, ProjectConfig};
 use collie_gitlab::{Connection, GitLab};
@@ -53,6 +53,7 @@ struct Check {
 #[derive(Default)]
 struct Report {
     problems: Vec<String>,
+    warnings: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -65,11 +66,12 @@ pub(crate) async fn run(args: ConfigArgs) -> Result<(), Error> {
     Ok(())
 }
 
-fn report(check: &Check, Report { problems, notes }: Report) -> Result<(), Error> {
+fn report(check: &Check, Report { problems, warnings, notes }: Report) -> Result<(), Error> {
     if check.json {
-        output::document(&json!({"ok": problems.is_empty(), "problems": problems, "notes": notes}));
+        output::document(&json!({"ok": problems.is_empty(), "problems": problems, "warnings": warnings, "notes": notes}));
     } else {
-        problems.iter().chain(&notes).for_each(output::line);
+        let warnings = warnings.iter().map(|warning| format!("warning: {warning}"));
+        problems.iter().cloned().chain(warnings).chain(notes).for_each(output::line);
     }
     match problems.len() {
         0 => Ok(()),
@@ -83,17 +85,18 @@ async fn look(check: &Check) -> Result<Report, Error> {
         Ok(configuration) => configuration,
         Err(problems) => return Ok(Report { problems, ..Report::default() }),
     };
+    let warnings = configuration.warnings();
     if !check.resolve {
         let notes = configuration.settings().err().unwrap_or_default();
         let count = (configuration.connections.len(), configuration.projects.len());
         let fine = format!("the file can be used: {} connection(s), {} project(s)", count.0, count.1);
         let on_aws = notes.into_iter().map(|note| format!("on AWS: {note}"));
-        return Ok(Report { problems: vec![], notes: std::iter::once(fine).chain(on_aws).collect() });
+        return Ok(Report { problems: vec![], warnings, notes: std::iter::once(fine).chain(on_aws).collect() });
     }
     if let Some(url) = &check.gitlab_url {
         configuration.connections.entry(MAIN.to_owned()).or_default().url = Some(url.clone());
     }
-    Ok(resolve(check, &configuration).await)
+    Ok(Report { warnings, ..resolve(check, &configuration).await })
 }
 
 async fn resolve(check: &Check, configuration: &Configuration) -> Report {
@@ -126,8 +129,8 @@ fn connection(check: &Check, slug: &str, config: &ConnectionConfig) -> Result<Co
     let given = check.gitlab_token_file.as_deref().filter(|_| slug == MAIN);
     let secrets = Secrets { directory: check.secrets_dir.clone() };
     let token = match (given, &config.token) {
-        (Some(file), _) => read_secret(file)?,
-        (None, Some(name)) => secrets.resolve(name)?,
+        (Some(file), _) => credential_in(file)?,
+        (None, Some(name)) => secrets.credential(name)?,
         (None, None) => return Err("token is missing".to_owned()),
     };
     Ok(Connection { host, base_url, token, project_tokens: HashMap::new(), concurrency: config.concurrency })

@@ -1,8 +1,15 @@
-//! Secrets by name: `secret:gitlab/main` is a file below the secrets directory, or an environment variable.
+//! Secrets by name: `secret:gitlab/main` is a file below the secrets directory, or an environment variable. One that is in use is
+//! read again where its other side no longer takes it.
 
+use async_trait::async_trait;
 use collie_config::SecretName;
+use collie_core::error::Failure;
+use collie_engine::credential::Credential;
+use collie_engine::ports;
+use collie_system::SystemClock;
 use secrecy::SecretString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where secrets come from.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +25,43 @@ impl Secrets {
             Some(directory) => read_secret(&directory.join(name.as_str())),
             None => from_environment(&name.variable()),
         }
+    }
+
+    /// The secret of a name, to be used for as long as it is taken.
+    pub(crate) fn credential(&self, name: &SecretName) -> Result<Credential, String> {
+        Place::Named(self.clone(), name.clone()).credential(name.as_str())
+    }
+}
+
+/// The secret in a file, to be used for as long as it is taken.
+pub(crate) fn credential_in(file: &Path) -> Result<Credential, String> {
+    Place::File(file.to_owned()).credential(&file.display().to_string())
+}
+
+/// Where one secret is.
+enum Place {
+    Named(Secrets, SecretName),
+    File(PathBuf),
+}
+
+impl Place {
+    fn read(&self) -> Result<SecretString, String> {
+        match self {
+            Self::Named(secrets, name) => secrets.resolve(name),
+            Self::File(file) => read_secret(file),
+        }
+    }
+
+    fn credential(self, name: &str) -> Result<Credential, String> {
+        let secret = self.read()?;
+        Ok(Credential::named(name, secret, Arc::new(self), Arc::new(SystemClock)))
+    }
+}
+
+#[async_trait]
+impl ports::Secrets for Place {
+    async fn secret(&self, _name: &str) -> Result<SecretString, Failure> {
+        self.read().map_err(|problem| Failure::rejected("secret_unreadable", problem))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `collie serve`: from flags and a file to a plan, then until a signal comes.
 
 use crate::error::Error;
-use crate::secrets::{Secrets, read_secret};
+use crate::secrets::{Secrets, credential_in};
 use crate::serve::{Behaviour, Gitlab, Hooks, MainConnection, Plan, Server};
 use crate::{output, stop_signal, text};
 use clap::{ArgGroup, Args};
@@ -87,7 +87,7 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
     };
     let gitlab = match (args.simulator, args.gitlab_url, args.gitlab_token_file) {
         (true, ..) => Gitlab::Simulated(Behaviour::usual(args.simulator_listen)),
-        (false, Some(url), Some(file)) => Gitlab::At(MainConnection { url, token: read_secret(&file).map_err(Error::Usage)? }),
+        (false, Some(url), Some(file)) => Gitlab::At(MainConnection { url, token: credential_in(&file).map_err(Error::Usage)? }),
         _ => Gitlab::Configured,
     };
     Ok(Plan {
@@ -106,7 +106,9 @@ fn plan(args: ServeArgs) -> Result<Plan, Error> {
 fn read_configuration(file: &Path) -> Result<Configuration, Error> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
     let listed = |problems: Vec<String>| problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>();
-    Configuration::parse(&text).map_err(|problems| Error::Usage(format!("{}:{}", file.display(), listed(problems))))
+    let configuration = Configuration::parse(&text).map_err(|problems| Error::Usage(format!("{}:{}", file.display(), listed(problems))))?;
+    configuration.warnings().iter().for_each(|warning| tracing::warn!(file = %file.display(), "{warning}"));
+    Ok(configuration)
 }
 
 fn add_project(configuration: &mut Configuration, path: &str) -> Result<(), Error> {

@@ -3,9 +3,10 @@
 
 mod support;
 
+use gitlab_sim::{DEMO_BOT_TOKEN, DEMO_PROJECT_ID};
 use serde_json::{Value, json};
 use std::path::Path;
-use support::{Forge, Server, outcome, submission};
+use support::{Forge, Server, outcome, submission, until};
 
 async fn simulated(data_dir: &Path) -> Server {
     Server::start(data_dir, &["--simulator"]).await
@@ -158,4 +159,19 @@ async fn configured_connections_and_secrets_serve_without_flags() {
     let token = server.token().await;
     let (code, _, errors) = server.client(&token, &["submit", &forge.path("submission.json")]).await;
     assert!(code == 1 && errors.contains("/file_actions/1/file_path"), "the configured policy protects docs: {errors}");
+}
+
+#[tokio::test]
+async fn a_token_file_that_was_rotated_is_read_again_when_gitlab_refuses_the_old_token() {
+    let forge = Forge::start().await;
+    let server = forge.serve(&[]).await;
+    let token = server.token().await;
+    forge.sim.revoke_token(DEMO_BOT_TOKEN);
+    assert!(forge.sim.add_token("collie-bot", "glpat-rotated", &["api"], None));
+    std::fs::write(forge.path("token"), "glpat-rotated\n").unwrap();
+    let (code, _, errors) = server.client(&token, &["submit", &forge.path("submission.json")]).await;
+    assert_eq!(code, 0, "{errors}");
+    until("the merge request", || !forge.sim.merge_requests(DEMO_PROJECT_ID).is_empty()).await;
+    let refused = forge.sim.journal().iter().filter(|call| call.status == 401).count();
+    assert_eq!(refused, 1);
 }

@@ -8,6 +8,9 @@ use support::{Forge, outcome};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/policy-test.yaml");
 
+/// What is said of a file with one project.
+const FINE: &str = "the file can be used: 0 connection(s), 1 project(s)";
+
 fn written(text: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file.yaml");
@@ -90,6 +93,19 @@ async fn every_problem_of_a_file_is_told_with_its_place() {
     assert_eq!((code, shown.as_str()), (0, expected));
     let (_, shown, _) = outcome(&["config", "check", &file, "--json"]).await;
     assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["ok"], true);
+}
+
+#[tokio::test]
+async fn pth_01_what_may_not_be_meant_is_a_warning_and_the_file_can_be_used() {
+    let (_directory, file) = written("projects: [{path: group/a, policy: {allow: ['/CODEOWNERS']}}]\n");
+    let (code, shown, errors) = outcome(&["config", "check", &file]).await;
+    let warning = "projects[0].policy.allow: group/a: opens CODEOWNERS to callers while other places of CODEOWNERS stay protected, and GitLab \
+                   takes the first that there is; name it under `protect`, which goes before `allow`, or open all three";
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!((code, lines[0], lines[1], errors.as_str()), (0, format!("warning: {warning}").as_str(), FINE, ""));
+    let (_, shown, _) = outcome(&["config", "check", &file, "--json"]).await;
+    let document: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((&document["ok"], &document["warnings"]), (&json!(true), &json!([warning])));
 }
 
 #[tokio::test]

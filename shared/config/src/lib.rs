@@ -6,6 +6,7 @@ mod schema;
 mod secret;
 mod section;
 mod settings;
+mod warnings;
 
 pub use access::{AccessConfig, ClusterConfig};
 pub use schema::schema;

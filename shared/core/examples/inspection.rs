@@ -15,6 +15,7 @@ use collie_core::event::Delivery;
 use collie_core::files::{FileAction, Verb};
 use collie_core::policy::{Config, Policy, Subject};
 use collie_core::time::Timestamp;
+use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,12 @@ struct Reading {
     prepare: fn(usize) -> Ready,
 }
 
-const READINGS: [Reading; 7] = [
+const READINGS: [Reading; 9] = [
     Reading { name: "source-code", timed: 16 << 20, counted: 1 << 20, prepare: |size| inspect(CODE, size) },
     Reading { name: "prose", timed: 16 << 20, counted: 1 << 20, prepare: |size| inspect(PROSE, size) },
     Reading { name: "cyrillic", timed: 16 << 20, counted: 1 << 20, prepare: |size| inspect(CYRILLIC, size) },
+    Reading { name: "japanese", timed: 16 << 20, counted: 1 << 20, prepare: |size| inspect(JAPANESE, size) },
+    Reading { name: "json", timed: 6 << 20, counted: 1 << 20, prepare: json },
     Reading { name: "hostile", timed: 1 << 20, counted: 1 << 18, prepare: |size| inspect(HOSTILE, size) },
     Reading { name: "paths", timed: 1 << 20, counted: 1 << 16, prepare: paths },
     Reading { name: "hook", timed: 4 << 20, counted: 1 << 18, prepare: hook },
@@ -42,6 +45,7 @@ const READINGS: [Reading; 7] = [
 const CODE: &str = include_str!("../src/mr/gate.rs");
 const PROSE: &str = include_str!("../README.md");
 const CYRILLIC: &str = "Правила читают текст один раз: ни слова не пропущено, и ни одного лишнего взгляда.\n";
+const JAPANESE: &str = "規則は本文を一度だけ読む。一語も飛ばさず、余計に見ることもない。\n";
 const HOSTILE: &str = "ey ey.ey key=key: secret=token= AKIA glpat- curl -H -----BEGIN PRIVATE KEY----- adobe= ghp_ xoxb-1 s. q~ ";
 
 fn repeated(text: &str, size: usize) -> Vec<u8> {
@@ -60,12 +64,13 @@ fn policy() -> Policy {
 
 fn look(actions: Vec<FileAction>) -> Ready {
     let policy = policy();
-    Box::new(move || {
-        let (title, description, labels, commit_message) = ("Bump", "", &[][..], None);
-        let actions = actions.as_slice();
-        let subject = Subject { actions, source_branch: "bot/a", target_branch: "main", title, description, labels, commit_message };
-        let _ = std::hint::black_box(policy.inspect(&subject));
-    })
+    Box::new(move || judge(&policy, &actions))
+}
+
+fn judge(policy: &Policy, actions: &[FileAction]) {
+    let (title, description, labels, commit_message) = ("Bump", "", &[][..], None);
+    let subject = Subject { actions, source_branch: "bot/a", target_branch: "main", title, description, labels, commit_message };
+    let _ = std::hint::black_box(policy.inspect(&subject));
 }
 
 fn inspect(text: &str, size: usize) -> Ready {
@@ -76,6 +81,23 @@ fn inspect(text: &str, size: usize) -> Ready {
 fn paths(size: usize) -> Ready {
     let path = |n: usize| format!("src/модуль-{n}/Ünïcode/deep/er/than/most/file-{n}.rs");
     look((0..size / path(0).len()).map(|n| file(path(n), Vec::new())).collect())
+}
+
+/// The body of a submission, from its bytes on: many small actions, and some that are long.
+fn json(size: usize) -> Ready {
+    let action = |n: usize| {
+        let lines = if n.is_multiple_of(10) { 200 } else { 4 };
+        json!({"action": "create", "file_path": format!("src/file-{n}.rs"), "content": "say(\"Grüße\");\n\t// «да»\n".repeat(lines)})
+    };
+    let tenth: usize = (0..10).map(|n| action(n).to_string().len()).sum();
+    let actions: Vec<_> = (0..10 * size / tenth).map(action).collect();
+    let (body, policy) = (json!({"item_type": "mr", "file_actions": actions}).to_string(), policy());
+    Box::new(move || {
+        let read: Value = serde_json::from_slice(body.as_bytes()).expect("JSON");
+        let text = |action: &Value, name: &str| action[name].as_str().expect("text").to_owned();
+        let action = |action: &Value| file(text(action, "file_path"), text(action, "content").into_bytes());
+        judge(&policy, &read["file_actions"].as_array().expect("a list").iter().map(action).collect::<Vec<_>>());
+    })
 }
 
 fn hook(size: usize) -> Ready {

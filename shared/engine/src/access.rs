@@ -22,12 +22,14 @@ pub struct Caller {
     pub issuer: Option<String>,
     /// The groups that a cluster knows them by.
     pub groups: Vec<String>,
+    /// The names of the rules that gave them their grants; for operators, never shown to callers.
+    pub rules: Vec<String>,
 }
 
 impl Caller {
     /// A caller with these grants.
     pub fn new(identity: impl Into<String>, grants: Grants) -> Self {
-        Self { identity: identity.into(), grants, issuer: None, groups: Vec::new() }
+        Self { identity: identity.into(), grants, issuer: None, groups: Vec::new(), rules: Vec::new() }
     }
 
     /// A caller who may do everything with their own items but overwrite what others did.

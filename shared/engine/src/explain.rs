@@ -46,7 +46,7 @@ impl Engine {
     /// Explains an item.
     ///
     /// # Errors
-    /// [`Error::NotFound`] also where the caller may not see it.
+    /// [`Error::NotFound`], and [`Error::Hidden`] where the caller may not see it.
     pub async fn explain(&self, caller: &Caller, id: &ItemId) -> Result<Explanation, Error> {
         let item = self.visible_item(caller, id).await?;
         Ok(self.explanation(&item)?)

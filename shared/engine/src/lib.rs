@@ -3,6 +3,7 @@
 pub mod access;
 pub mod blobs;
 pub mod cost;
+pub mod credential;
 pub mod execute;
 pub mod explain;
 pub mod ingest;

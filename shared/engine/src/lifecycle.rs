@@ -16,9 +16,12 @@ const ROUNDS: u32 = 5;
 /// Why an item was not moved.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such item, or the caller may not see it.
+    /// There is no such item.
     #[error("there is no such work item")]
     NotFound,
+    /// There is one, and the caller may not see it: to them it looks like none.
+    #[error("there is no such work item for this caller")]
+    Hidden,
     /// The item's phase does not allow it.
     #[error("the work item is {0}")]
     WrongPhase(&'static str),
@@ -106,7 +109,7 @@ impl Engine {
     /// Reads an item that the caller may see. What they may not see looks like what is missing.
     pub(crate) async fn visible_item(&self, caller: &Caller, id: &ItemId) -> Result<Item, Error> {
         let item = self.ports.items.item(id).await?.ok_or(Error::NotFound)?;
-        if self.may_see(caller, &item).await? { Ok(item) } else { Err(Error::NotFound) }
+        if self.may_see(caller, &item).await? { Ok(item) } else { Err(Error::Hidden) }
     }
 
     /// Reads an item that the caller may move.

@@ -11,7 +11,7 @@ impl Engine {
     /// An item with its newest content.
     ///
     /// # Errors
-    /// [`Error::NotFound`] also where the caller may not see it.
+    /// [`Error::NotFound`], and [`Error::Hidden`] where the caller may not see it.
     pub async fn get(&self, caller: &Caller, id: &ItemId) -> Result<(Item, Content), Error> {
         let item = self.visible_item(caller, id).await?;
         let (_, content) = self.latest_content(&item).await?;
@@ -37,7 +37,7 @@ impl Engine {
     /// What the item's runs did, oldest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] also where the caller may not see it.
+    /// [`Error::NotFound`], and [`Error::Hidden`] where the caller may not see it.
     pub async fn timeline(&self, caller: &Caller, id: &ItemId, after: Option<&str>, limit: usize) -> Result<TimelinePage, Error> {
         self.visible_item(caller, id).await?;
         Ok(self.ports.items.timeline(id, after, limit).await?)

@@ -1,6 +1,7 @@
 //! How a host is reached, checked once at start; every problem is reported, not only the first.
 
 use collie_core::id::ProjectId;
+use collie_engine::credential::Credential;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
@@ -16,9 +17,9 @@ pub struct Connection {
     /// The root of the instance, without `/api/v4`.
     pub base_url: Url,
     /// The token for every project that has none of its own.
-    pub token: SecretString,
+    pub token: Credential,
     /// Tokens of single projects.
-    pub project_tokens: HashMap<ProjectId, SecretString>,
+    pub project_tokens: HashMap<ProjectId, Credential>,
     /// How many requests may be under way at once.
     pub concurrency: usize,
 }
@@ -70,13 +71,13 @@ impl Connection {
     fn problems(&self) -> Vec<Problem> {
         let checks = [
             (is_plain(&self.base_url), Problem::BaseUrl as fn(String) -> Problem),
-            (self.tokens().all(|token| private_token(token).is_some()), Problem::Token),
+            (self.tokens().all(|token| private_token(&token.get()).is_some()), Problem::Token),
             ((1..=Semaphore::MAX_PERMITS).contains(&self.concurrency), Problem::Concurrency),
         ];
         checks.into_iter().filter(|(good, _)| !good).map(|(_, problem)| problem(self.host.clone())).collect()
     }
 
-    fn tokens(&self) -> impl Iterator<Item = &SecretString> {
+    fn tokens(&self) -> impl Iterator<Item = &Credential> {
         std::iter::once(&self.token).chain(self.project_tokens.values())
     }
 }
@@ -115,8 +116,8 @@ pub(crate) fn private_token(token: &SecretString) -> Option<HeaderValue> {
 pub(crate) struct Host {
     pub(crate) base_url: Url,
     pub(crate) permits: Semaphore,
-    token: SecretString,
-    project_tokens: HashMap<ProjectId, SecretString>,
+    token: Credential,
+    project_tokens: HashMap<ProjectId, Credential>,
 }
 
 impl Host {
@@ -126,12 +127,12 @@ impl Host {
     }
 
     /// The project's own token, else the host's.
-    pub(crate) fn token_of(&self, project: ProjectId) -> &SecretString {
+    pub(crate) fn token_of(&self, project: ProjectId) -> &Credential {
         self.project_tokens.get(&project).unwrap_or(&self.token)
     }
 
     /// The token for what belongs to no project.
-    pub(crate) const fn token(&self) -> &SecretString {
+    pub(crate) const fn token(&self) -> &Credential {
         &self.token
     }
 }

@@ -5,10 +5,12 @@ use crate::connection::private_token;
 use crate::error::{lost, oversized, unreadable};
 use crate::limits::MAX_ERROR_BYTES;
 use crate::scope::Scope;
+use bytes::Bytes;
 use collie_core::error::Failure;
 use collie_engine::{cost, metric};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RANGE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
+use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,6 +21,8 @@ use tokio::sync::SemaphorePermit;
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// The token of the request, which must not show where the other side sends it back.
+    pub(crate) sent_with: SecretString,
     body: Vec<u8>,
 }
 
@@ -39,31 +43,58 @@ impl Reply {
     }
 }
 
+/// A request, and the token that it carries.
+type Sendable = (RequestBuilder, SecretString);
+
 impl Scope<'_> {
-    /// Sends one request and reads its answer.
+    /// Sends one request and reads its answer. Where the token is refused and is another one by now, it is sent once more: nothing
+    /// was done the first time.
     pub(crate) async fn exchange(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<Reply, Failure> {
         self.exchange_within(call, url, body, self.gitlab.limits.max_answer_bytes).await
     }
 
     /// The same with a bound of its own for what a success may hold.
     pub(crate) async fn exchange_within(&self, call: Call, url: Url, body: Option<Vec<u8>>, bound: usize) -> Result<Reply, Failure> {
-        let request = self.request(call, url, body)?;
+        let body = body.map(Bytes::from);
+        let request = self.request(self.credential.get(), call, url.clone(), body.clone())?;
+        let reply = self.exchange_once(call, request, bound).await?;
+        match self.token_instead(&reply).await {
+            Some(token) => self.exchange_once(call, self.request(token, call, url, body)?, bound).await,
+            None => Ok(reply),
+        }
+    }
+
+    async fn exchange_once(&self, call: Call, (request, token): Sendable, bound: usize) -> Result<Reply, Failure> {
         let _permit = self.permit().await?;
         let response = self.ask(call, request).await?;
-        self.receive(call, response, bound).await
+        self.receive(call, response, token, bound).await
+    }
+
+    /// The token to send a refused request with again, if it has changed.
+    async fn token_instead(&self, reply: &Reply) -> Option<SecretString> {
+        if reply.status == StatusCode::UNAUTHORIZED { self.credential.instead_of(&reply.sent_with).await } else { None }
     }
 
     /// The same for an answer of any length, of which only the end is asked for and kept. Says whether something was left out.
     pub(crate) async fn exchange_tail(&self, call: Call, url: Url, most: usize) -> Result<(Reply, bool), Failure> {
-        let request = self.request(call, url, None)?.header(RANGE, format!("bytes=-{most}"));
+        let tail = self.tail_with(self.credential.get(), call, url.clone(), most).await?;
+        match self.token_instead(&tail.0).await {
+            Some(token) => self.tail_with(token, call, url, most).await,
+            None => Ok(tail),
+        }
+    }
+
+    async fn tail_with(&self, token: SecretString, call: Call, url: Url, most: usize) -> Result<(Reply, bool), Failure> {
+        let (request, token) = self.request(token, call, url, None)?;
+        let request = request.header(RANGE, format!("bytes=-{most}"));
         let _permit = self.permit().await?;
         let mut response = self.ask(call, request).await?;
         if !response.status().is_success() {
-            return Ok((self.receive(call, response, most).await?, false));
+            return Ok((self.receive(call, response, token, most).await?, false));
         }
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, is_over) = end_of_body(call, response, most).await?;
-        Ok((Reply { status, headers, body }, is_over))
+        Ok((Reply { status, headers, sent_with: token, body }, is_over))
     }
 
     async fn permit(&self) -> Result<SemaphorePermit<'_>, Failure> {
@@ -79,14 +110,15 @@ impl Scope<'_> {
         Ok(response)
     }
 
-    fn request(&self, call: Call, url: Url, body: Option<Vec<u8>>) -> Result<RequestBuilder, Failure> {
-        let token = private_token(self.token).ok_or_else(|| Failure::bug("a token fits no header"))?;
+    fn request(&self, sent_with: SecretString, call: Call, url: Url, body: Option<Bytes>) -> Result<Sendable, Failure> {
+        let token = private_token(&sent_with).ok_or_else(|| Failure::bug("a token fits no header"))?;
         let request = self.gitlab.client.request(call.method(), url).timeout(self.timeout(call));
         let request = request.header("private-token", token).header(ACCEPT, "application/json");
-        Ok(match body {
+        let request = match body {
             Some(body) => request.header(CONTENT_TYPE, "application/json").body(body),
             None => request,
-        })
+        };
+        Ok((request, sent_with))
     }
 
     fn timeout(&self, call: Call) -> Duration {
@@ -94,11 +126,11 @@ impl Scope<'_> {
         if matches!(call, Call::CreateCommit | Call::Trace | Call::TestReport) { limits.commit_timeout } else { limits.read_timeout }
     }
 
-    async fn receive(&self, call: Call, mut response: Response, bound: usize) -> Result<Reply, Failure> {
+    async fn receive(&self, call: Call, mut response: Response, sent_with: SecretString, bound: usize) -> Result<Reply, Failure> {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
         let body = if status.is_success() { whole_body(call, response, bound).await? } else { start_of_body(response).await };
-        Ok(Reply { status, headers, body })
+        Ok(Reply { status, headers, sent_with, body })
     }
 }
 

@@ -8,8 +8,9 @@ use crate::http::Reply;
 use crate::limits::PAGE_ROWS;
 use crate::pages;
 use collie_core::error::{Class, Failure};
+use collie_engine::credential::Credential;
 use reqwest::Url;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashSet;
@@ -19,7 +20,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) gitlab: &'a GitLab,
     pub(crate) name: &'a str,
     pub(crate) host: &'a Host,
-    pub(crate) token: &'a SecretString,
+    pub(crate) credential: &'a Credential,
     prefix: Vec<String>,
 }
 
@@ -46,8 +47,8 @@ impl<T> Listing<T> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(gitlab: &'a GitLab, name: &'a str, host: &'a Host, token: &'a SecretString) -> Self {
-        Self { gitlab, name, host, token, prefix: Vec::new() }
+    pub(crate) fn new(gitlab: &'a GitLab, name: &'a str, host: &'a Host, credential: &'a Credential) -> Self {
+        Self { gitlab, name, host, credential, prefix: Vec::new() }
     }
 
     /// The same with more route in front.
@@ -133,7 +134,7 @@ impl<'a> Scope<'a> {
 
     /// What an answer that is no success means.
     pub(crate) fn failure(&self, call: Call, reply: &Reply) -> Failure {
-        let body = error::ErrorBody::read(&reply.text(), self.token.expose_secret());
+        let body = error::ErrorBody::read(&reply.text(), reply.sent_with.expose_secret());
         error::classify(call, reply.status.as_u16(), &body, &reply.headers, self.gitlab.clock.now())
     }
 }

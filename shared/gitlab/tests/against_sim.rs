@@ -9,8 +9,13 @@ use collie_core::id::{MrIid, ProjectId, Sha};
 use collie_core::mr::ticket::{MergeTicket, PipelineRule};
 use collie_core::mr::view::{ChangedPaths, EntryKind, MergeRequest, State};
 use collie_core::policy::{FileActions, Inspected, Policy, Subject};
-use collie_engine::ports::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest};
+use collie_engine::credential::Credential;
+use collie_engine::ports::{Forge, MergeOptions, MrEdit, NewCommit, NewMergeRequest, Secrets};
 use gitlab_sim::{DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Fault, FaultAction};
+use secrecy::SecretString;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use support::Still;
 use support::demo::Demo;
 
 const BRANCH: &str = "collie/add-a";
@@ -230,4 +235,40 @@ async fn a_revoked_token_is_for_a_person_to_mend() {
     demo.sim.revoke_token(DEMO_BOT_TOKEN);
     assert_eq!(kind(demo.gitlab.branch(&demo.project, "main").await), (Class::Unauthorized, "forge_auth"));
     assert_eq!(kind(demo.open("Add a").await), (Class::Unauthorized, "forge_auth"));
+}
+
+/// Where the token of a demonstration is kept; it is counted how often it is read.
+struct Kept {
+    token: Mutex<&'static str>,
+    reads: AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl Secrets for Kept {
+    async fn secret(&self, _name: &str) -> Result<SecretString, Failure> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        Ok(SecretString::from(*self.token.lock().unwrap()))
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_token_works_at_the_next_call_and_one_that_only_ended_does_not() {
+    let kept = Arc::new(Kept { token: Mutex::new(DEMO_BOT_TOKEN), reads: AtomicUsize::new(0) });
+    let secrets: Arc<dyn Secrets> = kept.clone();
+    let demo = Demo::with(Credential::named("gitlab/main", DEMO_BOT_TOKEN.into(), secrets, Arc::new(Still))).await;
+    let start = demo.main().await;
+    assert!(demo.sim.add_token("collie-bot", "glpat-rotated", &["api"], None));
+    *kept.token.lock().unwrap() = "glpat-rotated";
+    assert_eq!(demo.main().await, start, "the old one still works");
+    assert_eq!(kept.reads.load(Ordering::SeqCst), 0);
+
+    demo.sim.revoke_token(DEMO_BOT_TOKEN);
+    demo.commit(&start, create("src/a.rs"), false).await.unwrap();
+    assert_eq!(demo.sim.branches(DEMO_PROJECT_ID), [BRANCH, "main"]);
+    let calls: Vec<_> = demo.sim.journal().iter().rev().take(2).map(|call| (call.status, call.applied)).collect();
+    assert_eq!((calls, kept.reads.load(Ordering::SeqCst)), (vec![(201, true), (401, true)], 1));
+
+    demo.sim.revoke_token("glpat-rotated");
+    assert_eq!(kind(demo.gitlab.branch(&demo.project, "main").await), (Class::Unauthorized, "forge_auth"));
+    assert_eq!(kept.reads.load(Ordering::SeqCst), 1, "it was read a moment ago");
 }

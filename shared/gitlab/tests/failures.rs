@@ -133,7 +133,7 @@ async fn an_unknown_host_is_asked_nothing() {
 async fn a_projects_own_token_goes_before_the_hosts() {
     let stub = Stub::start([refusal(404, "404 Branch Not Found"), refusal(404, "404 Branch Not Found")]).await;
     let mut connection = connection(&stub.host);
-    connection.project_tokens.insert(ProjectId(1), SecretString::from("glpat-own"));
+    connection.project_tokens.insert(ProjectId(1), SecretString::from("glpat-own").into());
     let gitlab = GitLab::new(vec![connection], Arc::new(Still)).unwrap();
     for id in [1, support::PROJECT] {
         let project = collie_engine::ports::ProjectRef { host: stub.host.clone(), id: ProjectId(id) };
@@ -182,11 +182,11 @@ async fn no_more_requests_are_under_way_than_allowed() {
 fn every_problem_of_the_configuration_is_reported_at_once() {
     let mut bad = connection("a");
     bad.base_url = "https://user:pw@a.example/?q".parse().unwrap();
-    bad.token = SecretString::from("line\nbreak");
+    bad.token = SecretString::from("line\nbreak").into();
     bad.concurrency = 0;
     let mut odd = connection("b");
     odd.base_url = "ftp://b.example".parse().unwrap();
-    odd.project_tokens.insert(ProjectId(1), SecretString::from(" "));
+    odd.project_tokens.insert(ProjectId(1), SecretString::from(" ").into());
     let error = GitLab::new(vec![bad, odd, connection("b")], Arc::new(Still)).unwrap_err();
     let (a, b) = ("a".to_owned(), "b".to_owned());
     let want = [

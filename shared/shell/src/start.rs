@@ -4,11 +4,13 @@ use crate::environment::Environment;
 use crate::logs;
 use collie_aws::{Clients, EventBridgeNotices, S3Archive, S3Uploads, SecretStore, SqsHolds, SqsJobs, SqsWakes};
 use collie_config::Configuration;
+use collie_core::error::Failure;
 use collie_core::repair;
 use collie_dynamo::{DynamoItems, DynamoTracking};
 use collie_engine::blobs::Blobs;
+use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, Forge, IssueTracker};
+use collie_engine::ports::{Clock, Forge, IssueTracker, Secrets};
 use collie_engine::repair::IssueType;
 use collie_engine::settings::Settings;
 use collie_engine::tracking::{Tracking, TrackingPorts};
@@ -58,6 +60,7 @@ pub struct Shell {
 impl Shell {
     /// What a function has with this configuration. Nothing is connected yet.
     pub(crate) fn new(environment: Environment, configuration: Configuration, clients: Arc<Clients>) -> Self {
+        configuration.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         Self { environment, configuration: Arc::new(configuration), clients, clock: Arc::new(SystemClock) }
     }
 
@@ -136,9 +139,13 @@ impl Shell {
         SqsWakes::new(Arc::clone(&self.clients), self.environment.wake_queue_url.clone())
     }
 
-    /// The secrets.
-    #[must_use]
-    pub fn secrets(&self) -> SecretStore {
-        SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone())
+    /// The secret of a name, which is read anew where its other side no longer takes it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn credential(&self, name: &str) -> Result<Credential, Failure> {
+        let store: Arc<dyn Secrets> = Arc::new(SecretStore::new(Arc::clone(&self.clients), self.environment.secrets_prefix.clone()));
+        let secret = store.secret(name).await?;
+        Ok(Credential::named(name, secret, store, Arc::clone(&self.clock)))
     }
 }

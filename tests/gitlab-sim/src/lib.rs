@@ -6,8 +6,8 @@
 //! [`Timing`], so a run is the same each time. Ids come from counters and shas from real git
 //! objects; nothing is random.
 //!
-//! It answers `/api/v4` as GitLab 19 with its texts, statuses and oddities, and `/_sim/` for
-//! control; the methods of [`Sim`] do the same in process.
+//! It answers `/api/v4` as GitLab 19 with its texts, statuses and oddities, is the OpenID provider
+//! of its jobs, and takes `/_sim/` for control; the methods of [`Sim`] do the same in process.
 //!
 //! ```
 //! use gitlab_sim::{ApiRequest, Clock, DEMO_BOT_TOKEN, Sim};
@@ -62,6 +62,7 @@ mod mr_json;
 mod mr_pipelines;
 mod mr_update;
 mod notes;
+mod oidc;
 mod pagination;
 mod params;
 mod payloads;
@@ -90,6 +91,7 @@ pub use deliveries::{Delivery, HookHabits};
 pub use faults::{Fault, FaultAction, FaultMatch};
 pub use info::{CommitInfo, IssueInfo, JobInfo, MrInfo, NoteInfo, PipelineInfo};
 pub use journal::JournalEntry;
+pub use oidc::IdToken;
 pub use personas::Persona;
 pub use pipelines::{JobOutcome, JobRule, Status};
 pub use project::{AccessLevel, MergeMethod, PipelineMode, ProjectSettings, ProtectedBranch, SquashOption, Visibility};

@@ -172,6 +172,9 @@ impl State {
     }
 
     fn try_dispatch(&mut self, request: &ApiRequest) -> Answer {
+        if let Some(document) = self.provider_document(request) {
+            return Ok(document);
+        }
         if request.path().starts_with("/api/v3") {
             return Err(Reply::json(410, &json!({ "error": "API V3 is no longer supported. Use API V4 instead." })));
         }

@@ -12,6 +12,7 @@ use crate::clock::{Clock, MANUAL_START_MS, Timing, wall_now_ms};
 use crate::deliveries::{Deliveries, Delivery};
 use crate::faults::Faults;
 use crate::journal::JournalEntry;
+use crate::oidc::Signing;
 use crate::pipelines::PipelinePlan;
 use crate::project::Project;
 use crate::pushes::Push;
@@ -99,6 +100,7 @@ pub(crate) struct State {
     pub(crate) limiter: RateLimiter,
     pub(crate) journal: Vec<JournalEntry>,
     pub(crate) deliveries: Deliveries,
+    pub(crate) signing: Signing,
     queue: BTreeMap<(u64, u64), Task>,
     next_task: u64,
 }
@@ -124,6 +126,7 @@ impl State {
             limiter: RateLimiter::default(),
             journal: Vec::new(),
             deliveries: Deliveries::default(),
+            signing: Signing::default(),
             queue: BTreeMap::new(),
             next_task: 0,
         }

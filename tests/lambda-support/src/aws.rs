@@ -93,6 +93,11 @@ impl Aws {
         Self { endpoint: format!("http://{}", serve(router).await), held }
     }
 
+    /// Puts another text into a secret, as a rotation does.
+    pub fn set_secret(&self, id: &str, text: &str) {
+        self.held.lock().unwrap().secrets.insert(id.to_owned(), text.to_owned());
+    }
+
     /// Takes the messages that were sent so far.
     pub fn take_sent(&self) -> Vec<Sent> {
         std::mem::take(&mut self.held.lock().unwrap().sent)

@@ -9,6 +9,7 @@ use collie_aws::{Access, Buckets, Clients, Endpoints, EventBridgeNotices, Keys, 
 use collie_config::Configuration;
 use collie_core::files::{FileAction, Verb};
 use collie_core::id::ItemId;
+use collie_core::issue::hook;
 use collie_core::issue::id::{BuildId, QueueName, RequestId};
 use collie_core::issue::key::IssueKey;
 use collie_core::issue::row::{Analysis, Outcome};
@@ -16,6 +17,8 @@ use collie_core::item::Item;
 use collie_core::mr::wanted::Wanted;
 use collie_engine::access::Caller;
 use collie_engine::ports::{Clock as _, Items as _};
+use collie_engine::repair::WorkItems;
+use collie_engine::settings::Repair;
 use collie_engine::submit::Submission;
 use collie_engine::tracking::calls::Reported;
 use collie_engine::tracking::work::Turn;
@@ -140,7 +143,16 @@ impl World {
 
     /// A token of the local issuer.
     pub fn token(&self) -> String {
-        let token = self.issuer.token(BOT, false, Duration::from_secs(600), SystemClock.now()).unwrap();
+        self.token_of(false)
+    }
+
+    /// The same, of an admin.
+    pub fn admin_token(&self) -> String {
+        self.token_of(true)
+    }
+
+    fn token_of(&self, admin: bool) -> String {
+        let token = self.issuer.token(BOT, admin, Duration::from_secs(600), SystemClock.now()).unwrap();
         token.expose_secret().to_owned()
     }
 
@@ -215,6 +227,14 @@ impl World {
         assert_eq!(tracking.work(&queue, None, until).await, Ok(Turn::Done));
         self.aws.take_sent();
         self.aws.take_events();
+    }
+
+    /// Has what a build opened repaired, as `repair` would; the ids of the items that were rung for.
+    pub async fn repair(&self, build: &str, request: RequestId) -> Vec<String> {
+        let tracking = self.tracking().with_executor(Repair::WorkItem, Arc::new(WorkItems::new(self.engine())));
+        let offer = hook::Repair { build_id: BuildId::new(build), request_id: request, pass_id: 1 };
+        tracking.repair(tracking.queue(TRACKED).unwrap(), &offer).await.unwrap();
+        self.aws.take_rung()
     }
 
     fn access(&self) -> Access {

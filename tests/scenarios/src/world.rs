@@ -112,7 +112,7 @@ impl World {
         let host = listener.local_addr().unwrap().to_string();
         tokio::spawn(sim.clone().serve(listener));
         let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
-        let token = SecretString::from(DEMO_BOT_TOKEN);
+        let token = SecretString::from(DEMO_BOT_TOKEN).into();
         let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
         let forge = Arc::new(GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap());
         register_hook(&sim);

@@ -1,5 +1,6 @@
 //! Submitting, and reading items.
 
+use crate::about::About;
 use crate::body::{self, Body};
 use crate::code::Code;
 use crate::openapi::SubmissionBody;
@@ -35,12 +36,14 @@ const FILTERS: [&str; 7] = ["phase", "item_type", "project", "source_branch", "c
 pub(crate) async fn submit(
     State(state): State<ApiState>,
     Extension(caller): Extension<Caller>,
+    Extension(about): Extension<About>,
     body: Body,
 ) -> Result<(StatusCode, Json<Submitted>), Problem> {
-    let submission = read(&state, &caller, body).await?;
+    let submission = read(&state, &caller, &about, body).await?;
     let submitted = state.engine.submit(&caller, &submission).await;
     let submit::Submitted { outcome, item, content } =
         submitted.map_err(|e| refusal::of_submit(e, &caller, crate::fields::Errors::default()))?;
+    about.item(&item);
     let status = if outcome == Outcome::Created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Submitted { outcome: outcome.as_str(), work_item: view(&item, &content)? })))
 }
@@ -53,9 +56,10 @@ pub(crate) async fn submit(
 pub(crate) async fn validate(
     State(state): State<ApiState>,
     Extension(caller): Extension<Caller>,
+    Extension(about): Extension<About>,
     body: Body,
 ) -> Result<Json<Validated>, Problem> {
-    let submission = read(&state, &caller, body).await?;
+    let submission = read(&state, &caller, &about, body).await?;
     let outcome = state.engine.validate(&caller, &submission).await;
     let outcome = outcome.map_err(|e| refusal::of_submit(e, &caller, crate::fields::Errors::default()))?;
     let project = state.engine.settings().project(&submission.project);
@@ -64,8 +68,9 @@ pub(crate) async fn validate(
 }
 
 /// Reads a submission. Where rules are broken already, the policy adds what else it sees.
-async fn read(state: &ApiState, caller: &Caller, body: Body) -> Result<Submission, Problem> {
+async fn read(state: &ApiState, caller: &Caller, about: &About, body: Body) -> Result<Submission, Problem> {
     let mut reading = submission::read(&body::json(body)?)?;
+    about.project(&reading.submission.project, state.engine.settings());
     blobs::resolve(state, caller, &mut reading).await?;
     let Reading { submission, broken, .. } = reading;
     if broken.is_empty() {
@@ -88,11 +93,13 @@ async fn read(state: &ApiState, caller: &Caller, body: Body) -> Result<Submissio
 pub(crate) async fn list(
     State(state): State<ApiState>,
     Extension(caller): Extension<Caller>,
+    Extension(about): Extension<About>,
     query: Sent,
 ) -> Result<Json<ItemPage>, Problem> {
     let mut parameters = Parameters::read(query, &FILTERS)?;
     let phase = |text: &str| PHASES.into_iter().find(|phase| phase.as_str() == text);
-    let project = parameters.take("project");
+    let project = parameters.take("project").map(|path| path.replace('~', "/"));
+    about.project(project.as_deref().unwrap_or_default(), state.engine.settings());
     let filter = ListFilter {
         projects: Vec::new(),
         phase: parameters.take_as("phase", "active, completed, failed or cancelled", phase),
@@ -113,7 +120,6 @@ fn projects(state: &ApiState, caller: &Caller, path: Option<String>) -> Result<V
     let shown = state.engine.settings().projects.iter().filter(|project| caller.grants.show_project(&project.path));
     let at = |project: &Project| (project.at.host.clone(), project.at.id);
     let Some(path) = path else { return Ok(shown.map(at).collect()) };
-    let path = path.replace('~', "/");
     let named: Vec<_> = shown.filter(|project| project.path == path).map(at).collect();
     if named.is_empty() { Err(refusal::unknown_project(caller, "project")) } else { Ok(named) }
 }

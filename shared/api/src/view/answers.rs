@@ -52,7 +52,7 @@ pub(crate) struct Me {
 impl Me {
     /// A caller, as they may see themselves.
     pub(crate) fn of(caller: Caller, token: Option<String>) -> Self {
-        let Caller { identity, grants, issuer, groups } = caller;
+        let Caller { identity, grants, issuer, groups, .. } = caller;
         Self { identity, issuer, groups: Some(groups).filter(|groups| !groups.is_empty()), grants, token }
     }
 }

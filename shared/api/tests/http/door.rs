@@ -1,10 +1,14 @@
 //! The door for hooks.
 
-use crate::support::{Answer, HOOK_SECRET, World};
+use crate::support::{Answer, HOOK_SECRET, Still, World};
 use axum::http::Request;
 use collie_core::error::{Class, Failure};
-use collie_engine::ports::Items;
+use collie_engine::credential::Credential;
+use collie_engine::ports::{Items, Secrets};
+use secrecy::SecretString;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn pipeline() -> Value {
     json!({"object_kind": "pipeline", "project": {"id": 4711},
@@ -110,4 +114,32 @@ async fn a_hook_has_three_mebibytes_at_most() {
     let filled = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
     assert_eq!(knock(&world, "main", HOOK_SECRET, &filled(3 << 20), &[]).await.status, 200);
     assert_eq!(knock(&world, "main", HOOK_SECRET, &filled((3 << 20) + 1), &[]).await.refusal(), (413, "too_large".into()));
+}
+
+/// A secret store that counts how often it is asked.
+struct Rotated(AtomicUsize);
+
+#[async_trait::async_trait]
+impl Secrets for Rotated {
+    async fn secret(&self, name: &str) -> Result<SecretString, Failure> {
+        assert_eq!(name, "gitlab/main-hook");
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(SecretString::from(HOOK_SECRET))
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_secret_opens_the_door_and_guessing_reads_it_once() {
+    let store = Arc::new(Rotated(AtomicUsize::new(0)));
+    let secrets: Arc<dyn Secrets> = store.clone();
+    let world = World::with_hook_secret(Credential::named("gitlab/main-hook", "canary-old".into(), secrets, Arc::new(Still)));
+    let body = pipeline().to_string();
+    assert_eq!(knock(&world, "main", "", &body, &[]).await.status, 401);
+    assert_eq!(knock(&world, "main", "canary-old", &body, &[]).await.status, 200);
+    assert_eq!(store.0.load(Ordering::SeqCst), 0);
+    assert_eq!(knock(&world, "main", HOOK_SECRET, &body, &[]).await.status, 200);
+    for guess in ["canary-old", "guess", ""] {
+        assert_eq!(knock(&world, "main", guess, &body, &[]).await.refusal(), (401, "unauthenticated".into()), "{guess}");
+    }
+    assert_eq!(store.0.load(Ordering::SeqCst), 1);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test helper that fails fails its test")]
 
 mod access;
+mod access_log;
 mod blobs;
 mod door;
 mod failures;

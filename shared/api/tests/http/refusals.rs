@@ -60,6 +60,26 @@ async fn hooks_with_a_wrong_secret_are_in_the_trail_and_answers_of_other_kinds_a
 }
 
 #[tokio::test]
+async fn an_item_that_a_caller_may_not_see_looks_like_none_and_the_trail_knows_better() {
+    let world = World::new();
+    let id = world.submitted("alice", "bot/x").await;
+    let (hidden, none) = (format!("/v1/work-items/{id}"), "/v1/work-items/00000000-0000-7000-8000-000000000099");
+    let (mut of_hidden, mut of_none) = (world.get("bob", &hidden).await.json(), world.get("bob", none).await.json());
+    assert_ne!(of_hidden["request_id"].take(), of_none["request_id"].take());
+    assert_eq!((&of_hidden, &of_hidden["code"]), (&of_none, &json!("not_found")));
+    let cancel = world.post("bob", &format!("{hidden}/cancel"), &json!({})).await;
+    assert_eq!(cancel.refusal(), (404, "not_found".into()));
+    let mut entries: Vec<_> = trail(&world).into_iter().map(|(_, entry)| (entry["actor"].clone(), entry["trigger"].clone())).collect();
+    entries.retain(|(actor, _)| actor == "local|bob");
+    entries.sort_by_key(|(_, trigger)| trigger.to_string());
+    let entry = |call: &str| {
+        let why = "it is there, and this caller may not see it";
+        (json!("local|bob"), json!({"source": "api", "action": call, "reason": why, "error": "not_found"}))
+    };
+    assert_eq!(entries, [entry("GET /v1/work-items/{id}"), entry("POST /v1/work-items/{id}/cancel")]);
+}
+
+#[tokio::test]
 async fn a_trail_that_cannot_be_written_to_changes_no_answer() {
     let world = World::new();
     *world.drawer.failure.lock().unwrap() = Some(collie_core::error::Failure::bug("stored nothing"));

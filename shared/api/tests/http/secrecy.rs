@@ -1,37 +1,11 @@
 //! Neither tokens nor the content of files are ever answered or logged (INV-12).
 
-use crate::support::{HOOK_SECRET, World, submission};
+use crate::support::{HOOK_SECRET, Log, World, submission};
 use axum::http::Request;
 use collie_core::error::Failure;
 use serde_json::json;
-use std::io;
-use std::sync::{Arc, Mutex};
-use tracing_subscriber::fmt::MakeWriter;
 
 const CANARY: &str = "canary";
-
-/// A log in memory.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 #[tokio::test]
 async fn no_canary_is_answered_or_logged() {
@@ -70,7 +44,7 @@ async fn no_canary_is_answered_or_logged() {
     for answer in &answers {
         assert!(!answer.text.contains(CANARY), "{}", answer.text);
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log.text();
     assert!(log.contains("refused") && log.contains("stored nothing"), "{log}");
     assert!(!log.contains(CANARY), "{log}");
 }

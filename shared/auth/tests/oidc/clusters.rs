@@ -1,8 +1,12 @@
 //! Clusters: as issuers of tokens, and as who knows the users behind opaque ones.
 
 use crate::support::{HandClock, Issuer, Mood, Pair, claims, clock, cluster, door, rule};
-use collie_auth::{AuthError, Authenticator, RuleAuthenticator};
+use collie_auth::{AuthError, Authenticator, Cluster, RuleAuthenticator};
 use collie_core::access::{Globs, Grant, Grants, Rule, Who};
+use collie_core::error::Failure;
+use collie_engine::credential::Credential;
+use collie_engine::ports::Secrets;
+use secrecy::SecretString;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +41,32 @@ async fn a_clusters_issuer_comes_from_discovery_and_its_keys_from_its_api() {
     let foreign = account_token("https://elsewhere.example.com", &Pair::ed25519("k1", 1));
     assert_eq!(door.authenticate(&foreign).await, Err(AuthError::Invalid("its issuer is not one that is configured")));
     assert_eq!(api.fetches(), (1, 1), "what the cluster's issuer is was known");
+}
+
+/// A secret store whose secrets are all the same.
+struct Same(&'static str);
+
+#[async_trait::async_trait]
+impl Secrets for Same {
+    async fn secret(&self, _name: &str) -> Result<SecretString, Failure> {
+        Ok(SecretString::from(self.0))
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_service_account_token_is_used_at_the_next_question() {
+    let (api, clock) = (Issuer::start(vec![Pair::ed25519("k1", 1)]).await, clock());
+    api.need("new");
+    let token = |kept| Credential::named("k8s/prod", "old".into(), Arc::new(Same(kept)), Arc::new(clock.clone()));
+    let account = account_token(&api.url, &Pair::ed25519("k1", 1));
+    let door = |kept| {
+        let prod = Cluster { token: Some(token(kept)), ..cluster("prod", &api, false) };
+        door(vec![of_cluster("prod", "app")], BTreeMap::new(), vec![prod], &clock)
+    };
+    assert!(door("new").authenticate(&account).await.is_ok());
+    assert_eq!(api.bearers(), ["old", "new", "new"]);
+    assert_eq!(door("old").authenticate(&account).await, Err(AuthError::Unavailable), "it has not changed");
+    assert_eq!(api.bearers()[3..], ["old"]);
 }
 
 #[tokio::test]

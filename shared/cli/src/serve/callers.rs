@@ -5,7 +5,7 @@ use crate::serve::SystemClock;
 use collie_auth::local::LocalIssuer;
 use collie_auth::{Access, Door, RuleAuthenticator};
 use collie_config::AccessConfig;
-use secrecy::SecretString;
+use collie_engine::credential::Credential;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ fn rules(access: AccessConfig, secrets: &Secrets) -> Result<RuleAuthenticator, V
 }
 
 /// The tokens of the clusters' service accounts.
-fn tokens(access: &AccessConfig, secrets: &Secrets) -> Result<BTreeMap<String, SecretString>, Vec<String>> {
+fn tokens(access: &AccessConfig, secrets: &Secrets) -> Result<BTreeMap<String, Credential>, Vec<String>> {
     let (mut tokens, mut problems) = (BTreeMap::new(), Vec::new());
     for (name, cluster) in &access.clusters {
-        match cluster.token.as_ref().map(|secret| secrets.resolve(secret)).transpose() {
+        match cluster.token.as_ref().map(|secret| secrets.credential(secret)).transpose() {
             Ok(token) => tokens.extend(token.map(|token| (name.clone(), token))),
             Err(problem) => problems.push(format!("clusters.{name}.token: {problem}")),
         }

@@ -7,11 +7,11 @@ use collie_config::{Configuration, ConnectionConfig, MAIN, ProjectConfig, host_o
 use collie_core::id::ProjectId;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
+use collie_engine::credential::Credential;
 use collie_engine::ports::{Clock, ProjectRef};
 use collie_engine::settings::{Project, Settings};
 use collie_gitlab::{Connection, GitLab};
 use reqwest::Url;
-use secrecy::SecretString;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct MainConnection {
     pub(crate) url: Url,
-    pub(crate) token: SecretString,
+    pub(crate) token: Credential,
 }
 
 /// A GitLab instance with its secrets.
@@ -28,8 +28,8 @@ pub(crate) struct Reached {
     pub(crate) slug: String,
     pub(crate) host: String,
     pub(crate) base_url: Url,
-    pub(crate) token: SecretString,
-    pub(crate) hook_secret: SecretString,
+    pub(crate) token: Credential,
+    pub(crate) hook_secret: Credential,
     concurrency: usize,
 }
 
@@ -54,7 +54,7 @@ impl Forge {
         }
         let reached = reach(&configuration, main, secrets, hook_secret).map_err(|problems| problems.join("\n"))?;
         let asking = gitlab(&reached, HashMap::new(), Arc::clone(&clock))?;
-        let (mut projects, mut tokens) = (Vec::new(), HashMap::<String, HashMap<ProjectId, SecretString>>::new());
+        let (mut projects, mut tokens) = (Vec::new(), HashMap::<String, HashMap<ProjectId, Credential>>::new());
         for config in configuration.projects {
             let (project, token) = project(config, &configuration.service, &reached, &asking, secrets).await?;
             if let Some(token) = token {
@@ -102,19 +102,19 @@ fn reach(
 fn reach_one(
     slug: &str,
     config: &ConnectionConfig,
-    given: Option<SecretString>,
+    given: Option<Credential>,
     secrets: &Secrets,
     hook_secret: &HookSecret,
 ) -> Result<Reached, String> {
     let base_url = config.url.clone().ok_or("url is missing")?;
     let token = match (given, &config.token) {
         (Some(token), _) => token,
-        (None, Some(name)) => secrets.resolve(name)?,
+        (None, Some(name)) => secrets.credential(name)?,
         (None, None) => return Err("token is missing".to_owned()),
     };
     let hook_secret = match &config.hook_secret {
-        Some(name) => secrets.resolve(name)?,
-        None => hook_secret.get()?,
+        Some(name) => secrets.credential(name)?,
+        None => hook_secret.get()?.into(),
     };
     let host = host_of(&base_url).ok_or("the URL has no host")?;
     Ok(Reached { slug: slug.to_owned(), host, base_url, token, hook_secret, concurrency: config.concurrency })
@@ -122,7 +122,7 @@ fn reach_one(
 
 fn gitlab(
     reached: &[Reached],
-    mut tokens: HashMap<String, HashMap<ProjectId, SecretString>>,
+    mut tokens: HashMap<String, HashMap<ProjectId, Credential>>,
     clock: Arc<dyn Clock>,
 ) -> Result<GitLab, String> {
     let connection = |r: &Reached| Connection {
@@ -142,14 +142,14 @@ async fn project(
     reached: &[Reached],
     asking: &GitLab,
     secrets: &Secrets,
-) -> Result<(Project, Option<SecretString>), String> {
+) -> Result<(Project, Option<Credential>), String> {
     let connection = reached.iter().find(|r| r.slug == config.connection);
     let host = connection.ok_or_else(|| format!("{}: there is no connection {:?}", config.path, config.connection))?.host.clone();
     let (id, policy) = match config.id {
         Some(id) => (ProjectId(id), config.policy),
         None => resolve(&config.path, &host, config.policy, asking).await?,
     };
-    let token = config.token.map(|name| secrets.resolve(&name)).transpose()?;
+    let token = config.token.map(|name| secrets.credential(&name)).transpose()?;
     let rules = ProjectRules { pipelines: config.pipelines, merge: config.merge, service: service.to_owned() };
     Ok((Project { path: config.path, at: ProjectRef { host, id }, rules, policy, ci_retry: config.ci_retry }, token))
 }

@@ -60,13 +60,13 @@ pub(crate) struct Registrar {
 impl Registrar {
     /// For a connection whose events are to come to the API at `api`.
     pub(crate) fn new(reached: &Reached, api: &str) -> Result<Self, String> {
-        let mut token = HeaderValue::from_str(reached.token.expose_secret()).map_err(|_| "the token fits no header")?;
+        let mut token = HeaderValue::from_str(reached.token.get().expose_secret()).map_err(|_| "the token fits no header")?;
         token.set_sensitive(true);
         let headers = HeaderMap::from_iter([(HeaderName::from_static("private-token"), token)]);
         let builder = Client::builder().timeout(TIMEOUT).redirect(reqwest::redirect::Policy::none()).no_proxy();
         let client = builder.default_headers(headers).build().map_err(|error| error.to_string())?;
         let door = format!("{api}/v1/hooks/gitlab/{}", reached.slug);
-        Ok(Self { client, base_url: reached.base_url.clone(), door, secret: reached.hook_secret.clone() })
+        Ok(Self { client, base_url: reached.base_url.clone(), door, secret: reached.hook_secret.get() })
     }
 
     /// Makes the project's hook as it has to be: one for this door, with today's secret.

@@ -273,7 +273,7 @@ async fn place_of(gitlab: Gitlab, configuration: &mut Configuration) -> Result<(
         configuration.queues.push(simulator::queue());
     }
     let url = simulator.url.parse().map_err(|_| "the simulator's address is no URL")?;
-    let main = MainConnection { url, token: SecretString::from(DEMO_BOT_TOKEN) };
+    let main = MainConnection { url, token: SecretString::from(DEMO_BOT_TOKEN).into() };
     Ok((Some(simulator), Some(main)))
 }
 

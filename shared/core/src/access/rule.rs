@@ -68,6 +68,8 @@ pub enum Credential<'a> {
 pub struct Ruling {
     /// All grants of all rules that fit.
     pub grants: Grants,
+    /// The names of these rules.
+    pub rules: Vec<String>,
     /// Where no rule fits: the claims that the closest one misses, by name.
     pub failed_claims: Vec<String>,
 }
@@ -75,17 +77,20 @@ pub struct Ruling {
 /// Applies the rules to a credential. Groups that a cluster gives to everyone (`system:…`) never count.
 #[must_use]
 pub fn judge(rules: &[Rule], credential: &Credential<'_>) -> Ruling {
-    let mut grants = Vec::new();
+    let (mut grants, mut fitting) = (Vec::new(), Vec::new());
     let mut closest: Option<Vec<String>> = None;
     for rule in rules {
         match rule.who.missed_by(credential) {
-            Some(missed) if missed.is_empty() => grants.extend(rule.grants.iter().cloned()),
+            Some(missed) if missed.is_empty() => {
+                grants.extend(rule.grants.iter().cloned());
+                fitting.push(rule.name.clone());
+            }
             Some(missed) => closest = Some(closer(closest, missed)),
             None => {}
         }
     }
     let failed_claims = if grants.is_empty() { closest.unwrap_or_default() } else { Vec::new() };
-    Ruling { grants: Grants::new(grants), failed_claims }
+    Ruling { grants: Grants::new(grants), rules: fitting, failed_claims }
 }
 
 /// Of two rules the one that fewer claims miss; one for another audience is never closer, and says no more than that.

@@ -173,17 +173,58 @@ fn hidden(bytes: &[u8], pointer: &str) -> Vec<Violation> {
     kinds.into_iter().filter_map(|(code, seen, does)| seen.map(|(c, at)| hidden_at(pointer, code, (c, line(at)), does))).collect()
 }
 
-/// Looks at the characters that could be hidden ones, by their first bytes; all others are passed over without being decoded, and
-/// plain ASCII in blocks.
+/// Bytes that are looked at in one go.
+const BLOCK: usize = 64;
+
+/// Looks at the characters that could be hidden ones, by their first two bytes; all others are passed over without being decoded, and
+/// blocks without such a first byte in one go: most text of most scripts.
 fn each_hidable(text: &[u8], mut look: impl FnMut(usize, char)) {
-    const BLOCK: usize = 256;
-    for (index, block) in text.chunks(BLOCK).enumerate().filter(|(_, block)| !block.is_ascii()) {
-        for (at, byte) in block.iter().enumerate() {
-            if matches!(byte, 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3) {
-                decode(text, index * BLOCK + at).into_iter().for_each(|c| look(index * BLOCK + at, c));
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    let leading = blocks.iter().enumerate().filter(|(_, block)| has_lead(block)).map(|(index, _)| index * BLOCK);
+    for start in leading.chain([text.len() - rest.len()]) {
+        let block = &text[start..text.len().min(start + BLOCK)];
+        for (at, _) in (start..).zip(block).filter(|(_, byte)| LEADS[usize::from(**byte)]) {
+            if begins_hidable(&text[at..]) {
+                decode(text, at).into_iter().for_each(|c| look(at, c));
             }
         }
     }
+}
+
+/// Looks at every byte without a branch and with numbers for booleans, so that the compiler compares many at once.
+fn has_lead(block: &[u8; BLOCK]) -> bool {
+    block.iter().fold(0, |found, byte| found | u8::from(is_lead(*byte))) != 0
+}
+
+/// Whether a character that could be hidden begins with this byte.
+const fn is_lead(byte: u8) -> bool {
+    (byte == 0xC2) | (byte == 0xCD) | (byte == 0xD8) | (byte.wrapping_sub(0xE1) < 3) | (byte == 0xEF) | (byte == 0xF0) | (byte == 0xF3)
+}
+
+/// The same, to be looked up one by one.
+const LEADS: [bool; 256] = {
+    let (mut leads, mut byte) = ([false; 256], 0_u8);
+    while byte < u8::MAX {
+        leads[byte as usize] = is_lead(byte);
+        byte += 1;
+    }
+    leads
+};
+
+/// Whether a character that could be hidden begins with these bytes.
+fn begins_hidable(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0xC2, 0xAD, ..]
+            | [0xCD, 0x8F, ..]
+            | [0xD8, 0x9C, ..]
+            | [0xE1, 0x85 | 0x9E | 0xA0, ..]
+            | [0xE2, 0x80 | 0x81, ..]
+            | [0xE3, 0x85, ..]
+            | [0xEF, 0xBB | 0xBE | 0xBF, ..]
+            | [0xF0, 0x9B | 0x9D, ..]
+            | [0xF3, 0xA0, ..]
+    )
 }
 
 /// The character at a position; none where the bytes are none.
@@ -296,7 +337,61 @@ mod tests {
         assert!(errors.len() == 2 && errors.iter().all(named), "{errors:?}");
     }
 
+    /// What is found without any short cut: every character that is one, and whether it is hidden.
+    fn hidden_plainly(bytes: &[u8]) -> Vec<(usize, char)> {
+        let (mut at, mut found) = (0, vec![]);
+        for chunk in bytes.utf8_chunks() {
+            found.extend(chunk.valid().char_indices().map(|(offset, c)| (at + offset, c)));
+            at += chunk.valid().len() + chunk.invalid().len();
+        }
+        found.retain(|(_, c)| is_bidi(*c) || is_invisible(*c));
+        found
+    }
+
+    fn hidden_fast(bytes: &[u8]) -> Vec<(usize, char)> {
+        let mut found = vec![];
+        each_hidable(bytes, |at, c| found.extend((is_bidi(c) || is_invisible(c)).then_some((at, c))));
+        found
+    }
+
+    #[test]
+    fn every_hidden_character_is_looked_at_wherever_it_stands_in_a_block() {
+        for c in ('\0'..=char::MAX).filter(|c| is_bidi(*c) || is_invisible(*c)) {
+            for at in [0, 1, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK] {
+                let text = format!("{}{c}{}", "я".repeat(at / 2) + &"a".repeat(at % 2), "a".repeat(BLOCK));
+                assert_eq!(hidden_fast(text.as_bytes()), [(at, c)], "{c:?} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_grows_with_the_text_and_ordinary_text_is_passed_over() {
+        let looks = |text: &str| {
+            let mut looks = 0;
+            each_hidable(text.as_bytes(), |_, _| looks += 1);
+            looks
+        };
+        assert_eq!(looks(&"Правила, 規則、ルール «é» 👩".repeat(100)), 0);
+        let quoted = |times: usize| looks(&"“\u{200D}” \u{FE0F}\u{202E}".repeat(times));
+        assert_eq!((quoted(100), quoted(200)), (400, 800));
+    }
+
+    /// Bytes that are often no characters, and pieces of characters that are hidden.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let near = ["\u{AD}", "\u{34F}", "\u{61C}", "\u{115F}", "\u{200B}", "\u{202E}", "\u{2066}", "\u{3164}", "\u{FEFF}", "\u{FFA0}"];
+        let far = ["\u{1BCA0}", "\u{1D173}", "\u{E0001}", "«", "—", "、", "я", "é", "a", "\u{200D}", "\u{FFFD}"];
+        let known = proptest::sample::select([&near[..], &far[..]].concat()).prop_map(|text| text.as_bytes().to_vec());
+        let cut = (known.clone(), 0usize..4).prop_map(|(bytes, kept)| bytes.into_iter().take(kept).collect());
+        let piece = prop_oneof![4 => known, 2 => cut, 1 => proptest::collection::vec(any::<u8>(), 0..4), 1 => Just(vec![b'a'; 61])];
+        proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
+
     proptest! {
+        #[test]
+        fn the_fast_way_finds_what_a_plain_scan_finds(bytes in bytes()) {
+            prop_assert_eq!(hidden_fast(&bytes), hidden_plainly(&bytes));
+        }
+
         #[test]
         fn inspection_never_fails(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = codes(&bytes);

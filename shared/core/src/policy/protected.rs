@@ -35,6 +35,9 @@ pub const DEFAULTS: [&str; 16] = [
     "collie~*",
 ];
 
+/// Where GitLab reads code owners from; the first file that there is counts, and the others are as if they were not.
+const CODE_OWNERS: [&str; 3] = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
+
 /// What the rules say to one action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'a> {
@@ -95,6 +98,13 @@ impl PathRules {
     #[must_use]
     pub fn blocking(&self, key: &Key) -> Option<&str> {
         key.forms().find_map(|form| self.blocking_form(form)).map(Pattern::as_str)
+    }
+
+    /// The places of code owners that are open while others are protected: a file there can take the place of a protected one (PTH-01).
+    #[must_use]
+    pub fn half_open_code_owners(&self) -> Vec<&'static str> {
+        let (open, closed): (Vec<_>, Vec<_>) = CODE_OWNERS.into_iter().partition(|place| self.blocking(&Key::of(place)).is_none());
+        if closed.is_empty() { Vec::new() } else { open }
     }
 
     fn blocking_form(&self, form: &str) -> Option<&Pattern> {
@@ -213,6 +223,19 @@ mod tests {
         assert_eq!(rules.blocking(&Key::of(".gitlab/issue_templates/a.md")), None);
         assert_eq!(rules.blocking(&Key::of(".gitlab/ci/a.yml")), Some(".gitlab/ci/**"));
         assert_eq!(rules.blocking(&Key::of(".gitlab-ci.yml")), Some(".gitlab-ci.yml"));
+    }
+
+    #[test]
+    fn pth_01_code_owners_are_open_at_all_places_or_at_none_or_it_is_said() {
+        let half = |protect: &[&str], allow: &[&str]| PathRules::new(protect, allow).unwrap().half_open_code_owners();
+        assert_eq!(half(&[], &[]), [""; 0]);
+        assert_eq!(half(&[], &["CODEOWNERS", ".gitlab/CODEOWNERS"]), [""; 0], "without a slash, a name is open everywhere");
+        assert_eq!(half(&[], &["/CODEOWNERS"]), ["CODEOWNERS"]);
+        assert_eq!(half(&[], &[".gitlab/**"]), [".gitlab/CODEOWNERS"], "what opens issue templates opens it too");
+        assert_eq!(half(&[".gitlab/CODEOWNERS"], &[".gitlab/**"]), [""; 0]);
+        assert_eq!(half(&[".gitlab/CODEOWNERS"], &["CODEOWNERS"]), ["CODEOWNERS", "docs/CODEOWNERS"]);
+        let only = PathRules::only(&[".gitlab/CODEOWNERS"]).unwrap();
+        assert_eq!(only.half_open_code_owners(), ["CODEOWNERS", "docs/CODEOWNERS"], "the case as it was reported");
     }
 
     #[test]

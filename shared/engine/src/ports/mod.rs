@@ -7,6 +7,7 @@ mod forge;
 mod issue_tracker;
 mod items;
 mod rates;
+mod secrets;
 mod tracking;
 mod uploads;
 mod wakes;
@@ -18,6 +19,7 @@ pub use forge::{Forge, JobRetry, MergeOptions, MrEdit, NewCommit, NewMergeReques
 pub use issue_tracker::{IssueEdit, IssueTracker, NewIssue, TrackedIssue};
 pub use items::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, TimelinePage};
 pub use rates::Rates;
+pub use secrets::Secrets;
 pub use tracking::{Jobs, Notices, TrackingRows, Written};
 pub use uploads::{Announced, SignedUpload, Uploads};
 pub use wakes::Wakes;

@@ -161,7 +161,7 @@ pub(crate) fn connection(host: &str) -> Connection {
     Connection {
         host: host.to_owned(),
         base_url: format!("http://{host}").parse().unwrap(),
-        token: SecretString::from(CANARY),
+        token: SecretString::from(CANARY).into(),
         project_tokens: HashMap::new(),
         concurrency: 2,
     }

@@ -1,10 +1,11 @@
-//! Control of the instance: clock, background work, version, users and tokens.
+//! Control of the instance: clock, background work, version, users, tokens and the key of ID tokens.
 
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{Control, done, done_if};
 use crate::clock::Clock;
+use crate::oidc::IdToken;
 use crate::reply::{Answer, Reply, error};
 
 /// `GET /_sim/clock`
@@ -127,4 +128,16 @@ struct OldToken {
 pub(super) fn revoke_token(control: &Control) -> Answer {
     let old: OldToken = control.body()?;
     done_if(control.sim.revoke_token(&old.token), "no such token")
+}
+
+/// `POST /_sim/oidc/id_tokens`
+pub(super) fn id_token(control: &Control) -> Answer {
+    let wanted: IdToken = control.body()?;
+    let minted = control.sim.id_token(&wanted).ok_or_else(|| error(404, "no such project or user"))?;
+    Ok(Reply::json(201, &json!({ "id_token": minted })))
+}
+
+/// `POST /_sim/oidc/rotate`
+pub(super) fn rotate_signing_key(control: &Control) -> Answer {
+    Ok(Reply::json(200, &json!({ "kid": control.sim.rotate_signing_key() })))
 }

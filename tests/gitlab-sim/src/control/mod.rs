@@ -49,6 +49,8 @@ const ROUTES: &[Route] = &[
     route("POST", "/_sim/users", instance::add_user),
     route("POST", "/_sim/tokens", instance::add_token),
     route("POST", "/_sim/tokens/revoke", instance::revoke_token),
+    route("POST", "/_sim/oidc/id_tokens", instance::id_token),
+    route("POST", "/_sim/oidc/rotate", instance::rotate_signing_key),
     route("GET", "/_sim/projects", projects::list),
     route("POST", "/_sim/projects", projects::create),
     route("GET", "/_sim/projects/:id/settings", projects::settings),

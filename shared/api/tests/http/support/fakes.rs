@@ -32,9 +32,10 @@ impl Authenticator for Callers {
         match bearer {
             "alice" | "bob" => Ok(Caller::own_items(format!("local|{bearer}"))),
             "root" => Ok(Caller::admin("local|root")),
-            "deps" | "lead" | "reader" | "split" | "ci" | "watcher" => {
-                Ok(Caller::new(format!("gitlab.example.com|{bearer}"), grants_of(bearer)))
-            }
+            "deps" | "lead" | "reader" | "split" | "ci" | "watcher" => Ok(Caller {
+                rules: vec![format!("{bearer}-rule"), "everyone".into()],
+                ..Caller::new(format!("gitlab.example.com|{bearer}"), grants_of(bearer))
+            }),
             "" => Err(AuthError::Missing),
             "stale" => Err(AuthError::Expired),
             "fork" => Err(AuthError::NoRule { identity: "gitlab.example.com|fork".into(), failed_claims: vec!["ref_protected".into()] }),

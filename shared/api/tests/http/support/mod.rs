@@ -1,6 +1,7 @@
 //! A small world: the router over the store in memory, on a clock that stands still.
 
 mod fakes;
+mod log;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -17,13 +18,15 @@ use collie_core::rate::Limit;
 use collie_core::time::Timestamp;
 use collie_dynamo::{MemoryItems, MemoryTracking};
 use collie_engine::blobs::Blobs;
+use collie_engine::credential::Credential;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Items, ProjectRef};
 use collie_engine::settings::{Detector, Project, Queue, Repair, Settings};
 use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports};
-pub(crate) use fakes::Ring;
-use fakes::{Callers, Drawer, NoForge, Still, Tally};
+use fakes::{Callers, Drawer, NoForge, Tally};
+pub(crate) use fakes::{Ring, Still};
+pub(crate) use log::Log;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -87,15 +90,20 @@ impl Answer {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with(false)
+        Self::with(false, SecretString::from(HOOK_SECRET).into())
+    }
+
+    /// A world with another secret of the connection `main`.
+    pub(crate) fn with_hook_secret(secret: Credential) -> Self {
+        Self::with(false, secret)
     }
 
     /// A world in which an OAuth proxy protects `GET /v1/me`.
     pub(crate) fn behind_proxy() -> Self {
-        Self::with(true)
+        Self::with(true, SecretString::from(HOOK_SECRET).into())
     }
 
-    fn with(oauth_proxy: bool) -> Self {
+    fn with(oauth_proxy: bool, secret: Credential) -> Self {
         let tracking = TrackingPorts {
             rows: Arc::new(MemoryTracking::new()),
             jobs: Arc::new(fakes::Silent),
@@ -111,8 +119,8 @@ impl World {
             clock: Arc::new(Still),
             ids: Arc::new(Tally::default()),
         };
-        let connection = HookConnection { slug: "main".into(), host: HOST.into(), secret: SecretString::from(HOOK_SECRET) };
-        let unset = HookConnection { slug: "unset".into(), host: HOST.into(), secret: SecretString::from("") };
+        let connection = HookConnection { slug: "main".into(), host: HOST.into(), secret };
+        let unset = HookConnection { slug: "unset".into(), host: HOST.into(), secret: SecretString::from("").into() };
         let blobs = Blobs::new(Arc::new(fakes::Signer), drawer.clone(), Arc::new(Still));
         let limiter = Limiter::new(Arc::new(items.clone()), Arc::new(Still), Limit { per_minute: PER_MINUTE });
         let state = ApiState {

@@ -37,6 +37,8 @@ struct Told {
     users: BTreeMap<String, Value>,
     lookups: usize,
     bearers: Vec<String>,
+    /// The only token that is taken, where one is needed.
+    needed: Option<String>,
 }
 
 struct Shared {
@@ -59,7 +61,7 @@ impl Issuer {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let keys = keys.into_iter().map(|pair| pair.jwk).collect();
         let (users, bearers) = (BTreeMap::new(), Vec::new());
-        let told = Told { mood: Mood::Good, keys, discoveries: 0, fetches: 0, users, lookups: 0, bearers };
+        let told = Told { mood: Mood::Good, keys, discoveries: 0, fetches: 0, users, lookups: 0, bearers, needed: None };
         let shared = Arc::new(Shared { url: url.clone(), told: Mutex::new(told), gate: Semaphore::new(Semaphore::MAX_PERMITS) });
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
@@ -116,6 +118,11 @@ impl Issuer {
         self.shared.told.lock().unwrap().lookups
     }
 
+    /// Refuses every request for documents without this token.
+    pub(crate) fn need(&self, token: &str) {
+        self.shared.told.lock().unwrap().needed = Some(token.into());
+    }
+
     /// The bearer tokens of all requests, in order; empty where there was none.
     pub(crate) fn bearers(&self) -> Vec<String> {
         self.shared.told.lock().unwrap().bearers.clone()
@@ -131,6 +138,9 @@ async fn discovery(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Res
     let mut told = shared.told.lock().unwrap();
     told.discoveries += 1;
     told.bearers.push(bearer(&headers));
+    if told.needed.as_ref().is_some_and(|needed| *needed != bearer(&headers)) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
     let document = |issuer: &str, keys: &str| axum::Json(json!({"issuer": issuer, "jwks_uri": keys})).into_response();
     let keys = format!("{}/keys", shared.url);
     match &told.mood {
@@ -154,6 +164,9 @@ async fn keys_document(State(shared): State<Arc<Shared>>, headers: HeaderMap) ->
     let mut told = shared.told.lock().unwrap();
     told.fetches += 1;
     told.bearers.push(bearer(&headers));
+    if told.needed.as_ref().is_some_and(|needed| *needed != bearer(&headers)) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
     match told.mood {
         Mood::Down => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Mood::NoKeys => axum::Json(json!({"keys": []})).into_response(),

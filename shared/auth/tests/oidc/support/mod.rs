@@ -13,6 +13,7 @@ use collie_core::access::{Algorithm, ClaimRule, Expected, Globs, Grant, Rule, Wh
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
 use collie_engine::ports::Clock;
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,7 +126,7 @@ pub(crate) fn cluster(name: &str, issuer: &Issuer, opaque_tokens: bool) -> Clust
         name: name.into(),
         api: Url::parse(&issuer.url).unwrap(),
         http: Arc::new(HttpClient::of(&[])),
-        token: Some(format!("{name}-account").into()),
+        token: Some(SecretString::from(format!("{name}-account")).into()),
         opaque_tokens,
     }
 }

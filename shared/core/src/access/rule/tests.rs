@@ -47,7 +47,7 @@ fn refused(changes: &Value) -> Vec<String> {
 
 #[test]
 fn a_token_that_meets_every_claim_gets_the_grants() {
-    let expected = Ruling { grants: Grants::new(vec![read("apps/**")]), failed_claims: Vec::new() };
+    let expected = Ruling { grants: Grants::new(vec![read("apps/**")]), rules: vec!["deps-bot".into()], failed_claims: Vec::new() };
     assert_eq!(ruling(&[protected_main()], &json!({})), expected);
 }
 
@@ -79,7 +79,7 @@ fn the_closest_rule_says_what_is_missing() {
     let far = rule("far", &json!({"aud": "collie", "project_id": 1, "runner_id": 1}), Grant::Admin);
     let near = rule("near", &json!({"aud": "collie", "runner_id": 13}), Grant::Admin);
     let ruling = ruling(&[other, far, near], &json!({}));
-    assert_eq!(ruling, Ruling { grants: Grants::default(), failed_claims: vec!["runner_id".into()] });
+    assert_eq!(ruling, Ruling { failed_claims: vec!["runner_id".into()], ..Ruling::default() });
 }
 
 #[test]
@@ -88,7 +88,8 @@ fn every_rule_that_fits_adds_its_grants() {
     let by_group = rule("by-group", &json!({"aud": "collie", "groups_direct": "ops"}), read("by/group"));
     let not = rule("not", &json!({"aud": "collie", "groups_direct": "root"}), Grant::Admin);
     let ruling = ruling(&[by_id, not, by_group], &json!({}));
-    assert_eq!(ruling, Ruling { grants: Grants::new(vec![read("by/id"), read("by/group")]), failed_claims: Vec::new() });
+    assert_eq!((ruling.grants, ruling.failed_claims), (Grants::new(vec![read("by/id"), read("by/group")]), Vec::new()));
+    assert_eq!(ruling.rules, ["by-id", "by-group"]);
 }
 
 #[test]
