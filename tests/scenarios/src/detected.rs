@@ -44,7 +44,7 @@ impl Detected {
         tokio::spawn(sim.clone().serve(listener));
         let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
         let token = SecretString::from(DEMO_BOT_TOKEN);
-        let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
+        let connection = Connection { host: host.clone(), base_url, token: token.into(), project_tokens: HashMap::new(), concurrency: 10 };
         let ci = Arc::new(GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap());
         sim.push(DEMO_PROJECT_ID, "main", &[(".gitlab-ci.yml", Some(config))], "Configure CI [skip ci]", "root");
         sim.advance_by(PIPELINE_MS);
