@@ -1,6 +1,5 @@
 //! `execute`: leases an item, drains its events, decides, acts, commits. One run per wake-up.
 
-mod forge;
 mod handler;
 
 use collie_shell::{Live, Shell, StartError, batch};
@@ -14,6 +13,6 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 }
 
 async fn make(shell: Shell) -> Result<Execute, StartError> {
-    let gitlab = forge::connect(&shell).await?;
+    let gitlab = collie_forge::connect(&shell).await?;
     Ok(Execute { engine: shell.engine(Arc::new(gitlab))? })
 }

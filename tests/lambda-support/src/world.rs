@@ -90,6 +90,13 @@ impl World {
         Function::start(program, self.variables().into_iter().chain(more).collect(), self.new_log())
     }
 
+    /// Starts a bootstrap whose configuration says that Collie itself detects the queue's builds.
+    pub fn detecting_function(&self, program: &str) -> Function {
+        let file = self.directory.path().join("detecting.yaml");
+        std::fs::write(&file, configuration(&self.gitlab).replace("ref: main,", "ref: main, detector: gitlab,")).unwrap();
+        self.function_with(program, &[("COLLIE_CONFIG_FILE", &file.display().to_string())])
+    }
+
     /// Starts a bootstrap that was told nothing but what Lambda says.
     pub fn untold_function(&self, program: &str) -> Function {
         let of_lambda = self.variables().into_iter().filter(|(name, _)| name.starts_with("AWS_LAMBDA")).collect();

@@ -10,6 +10,7 @@ use collie_core::queue::Change;
 use collie_engine::Engine;
 use collie_engine::ports::{ChangeError, Clock as _, Ids as _, Items, Wakes};
 use collie_engine::tracking::Tracking;
+use collie_engine::tracking::detect::Detector;
 use collie_system::{RandomIds, SystemClock, pause};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,8 @@ use tokio::time::MissedTickBehavior;
 
 /// How often due items are looked for; a minute on AWS.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How often GitLab's pipelines are read for tracked queues.
+const DETECT_EVERY: Duration = Duration::from_secs(5);
 /// How often expired rows are removed.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// Held items of a shard that are given back at start.
@@ -42,6 +45,19 @@ async fn look(engine: &Engine, tracking: &Tracking) {
         Ok(0) => {}
         Ok(woken) => tracing::debug!(woken, "rang for due items"),
         Err(failure) => tracing::warn!(code = failure.code, message = failure.message, "due items cannot be found; looking again"),
+    }
+}
+
+/// Reads GitLab's pipelines for tracked queues, at once and then every few seconds; a minute on AWS.
+pub(crate) async fn detect(detector: Detector, mut stop: Stop) {
+    let mut ticks = tokio::time::interval(DETECT_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.given() => return,
+            // What fails is told queue by queue, and looked at again.
+            _ = ticks.tick() => drop(detector.look_at_all().await),
+        }
     }
 }
 

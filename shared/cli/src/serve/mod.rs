@@ -32,9 +32,10 @@ use collie_config::{Configuration, MAIN};
 use collie_core::id::ItemId;
 use collie_engine::blobs::Blobs;
 use collie_engine::limiter::Limiter;
-use collie_engine::ports::{Clock, IssueTracker, Items, Wakes};
+use collie_engine::ports::{CiReports, Clock, IssueTracker, Items, Wakes};
 use collie_engine::repair::{IssueType, WorkItems};
 use collie_engine::settings::Repair;
+use collie_engine::tracking::detect::Detector;
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
 use doorbell::Doorbell;
@@ -188,6 +189,7 @@ impl Server {
         let tracking = line.tracking(&store, Arc::clone(&settings));
         let gitlab_port = Arc::new(forge.gitlab);
         let issue_type = IssueType::new(tracking.clone(), Arc::clone(&gitlab_port) as Arc<dyn IssueTracker>);
+        let detector = Detector::new(tracking.clone(), Arc::clone(&gitlab_port) as Arc<dyn CiReports>);
         let engine = Engine::new(ports(&store, gitlab_port, archive, &bell), Arc::clone(&settings));
         let engine = engine.with_type(collie_core::repair::ITEM_TYPE, Arc::new(issue_type));
         let tracking = tracking.with_executor(Repair::WorkItem, Arc::new(WorkItems::new(engine.clone())));
@@ -204,6 +206,7 @@ impl Server {
         let all_hooked = reached.iter().all(|connection| plan.hooks.cover(connection));
         let look_every = (!all_hooked).then_some(plan.look_every);
         loops.spawn(due::ring_for_due(engine.clone(), tracking.clone(), stop.clone()));
+        loops.spawn(due::detect(detector, stop.clone()));
         loops.spawn(due::sweep(store.database.clone(), uploads, stop.clone()));
         loops.spawn(missed(&engine, &store).look(look_every, stop.clone()));
         loops.spawn(due::take_over(Arc::new(store.items.clone()), Arc::new(bell), orphans, plan.take_over_after, stop));

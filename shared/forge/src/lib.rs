@@ -1,4 +1,4 @@
-//! GitLab with its tokens, which only this function may read.
+#![doc = include_str!("../README.md")]
 
 use collie_config::{ConnectionConfig, SecretName};
 use collie_core::id::ProjectId;
@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Resolves every token and prepares the adapter. Asks nothing of GitLab.
-pub(crate) async fn connect(shell: &Shell) -> Result<GitLab, StartError> {
+///
+/// # Errors
+/// Every token that cannot be read, or what a connection lacks.
+pub async fn connect(shell: &Shell) -> Result<GitLab, StartError> {
     let tokens = tokens(shell).await?;
     let connections = shell.configuration.connections.iter().map(|(slug, config)| connection(shell, &tokens, slug, config));
     let connections: Vec<_> = connections.collect::<Result<_, _>>().map_err(|problem| StartError::new("connections", vec![problem]))?;
