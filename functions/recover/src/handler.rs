@@ -1,7 +1,7 @@
 //! From a dead letter to its recovery. Recovery of a job is tried until it has ended: nothing comes after it.
 
 use async_trait::async_trait;
-use collie_aws::{DeadLetter, RepairMessage, SqsHolds};
+use collie_aws::{DeadLetter, RepairAsked, SqsHolds};
 use collie_core::error::Failure;
 use collie_engine::tracking::Tracking;
 use collie_engine::tracking::work::Turn;
@@ -23,10 +23,10 @@ pub(crate) struct Recover {
 pub(crate) enum Dead {
     /// A job, and by what this receipt of its letter is held.
     Job(DeadLetter, String),
-    /// An offer of repairs.
-    Offer(RepairMessage),
-    /// Anything else, by its message's id.
-    Other(String),
+    /// Something that was to be repaired.
+    Repair(RepairAsked),
+    /// Something in the line of jobs that cannot be read.
+    Doorbell,
 }
 
 #[async_trait]
@@ -35,15 +35,16 @@ impl Work for Recover {
 
     fn read(&self, record: &Record) -> Result<Dead, Failure> {
         let job = DeadLetter::parse(&record.body).map(|letter| Dead::Job(letter, record.receipt_handle.clone()));
-        let offer = || RepairMessage::parse(&record.body).map(Dead::Offer);
-        Ok(job.or_else(offer).unwrap_or_else(|| Dead::Other(record.message_id.clone())))
+        let repair = || RepairAsked::parse(&record.body).map(Dead::Repair);
+        let doorbell = || record.group.is_some().then_some(Dead::Doorbell);
+        job.or_else(repair).or_else(doorbell).ok_or_else(unknown)
     }
 
     async fn run(&self, dead: Dead, _: &Invocation) -> Result<Ended, Failure> {
         match dead {
             Dead::Job(letter, receipt) => self.recover(&letter, &receipt).await,
-            Dead::Offer(message) => Ok(given_up(&message)),
-            Dead::Other(message_id) => Ok(unknown(&message_id)),
+            Dead::Repair(asked) => Ok(given_up(&asked)),
+            Dead::Doorbell => Ok(dropped()),
         }
     }
 }
@@ -63,14 +64,27 @@ impl Recover {
 }
 
 /// The executor is not called again: what it has taken is in the rows, what is open stays open and shows in every list.
-fn given_up(message: &RepairMessage) -> Ended {
-    let RepairMessage { queue, build_id, request_id, .. } = message;
-    tracing::error!(code = "repair_given_up", %queue, build = %build_id, request = %request_id, "openings of a build were not taken for repair");
+fn given_up(asked: &RepairAsked) -> Ended {
+    let queue = asked.queue();
+    match asked {
+        RepairAsked::Offer(_, offer) => {
+            let (build, request) = (&offer.build_id, offer.request_id);
+            tracing::error!(code = "repair_given_up", %queue, %build, %request, "openings of a build were not taken for repair");
+        }
+        RepairAsked::Closed(_, key) | RepairAsked::Opened(_, key) => {
+            tracing::error!(code = "repair_given_up", %queue, issue = %key, "what repairs an issue did not hear that it has changed");
+        }
+    }
     Ended::Done
 }
 
-/// Doorbells carry no state, so that one which cannot be read loses nothing but time.
-fn unknown(message_id: &str) -> Ended {
-    tracing::error!(code = "malformed_dead_letter", message_id, "a dead letter names nothing that could be recovered");
+/// In the line of jobs it would keep others of its group waiting. Whoever gave up a job says so again for as long as the job is there.
+fn dropped() -> Ended {
+    tracing::error!(code = "malformed_dead_letter", "a dead letter of the line of jobs cannot be read and is dropped");
     Ended::Done
+}
+
+/// What is not understood is not deleted: it stays among the dead letters, for whoever understands it.
+fn unknown() -> Failure {
+    Failure::rejected("malformed_dead_letter", "a dead letter names nothing that could be recovered")
 }

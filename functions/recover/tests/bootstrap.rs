@@ -5,7 +5,7 @@
 use collie_core::issue::call::Coverage;
 use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::issue::row::Outcome;
-use lambda_support::{Answer, Fault, Hidden, TRACKED, World, message, queue_event, sample};
+use lambda_support::{Fault, Hidden, TRACKED, World, failed, fifo_message, message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -14,15 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn letter(queue: &str, request: u64) -> Value {
     let body = json!({"queue": queue, "request": request, "attempt": 10, "reason": "failures"});
-    let mut message = message("m1", &body.to_string());
-    message["attributes"] = json!({ "MessageGroupId": queue });
-    message["receiptHandle"] = json!("receipt-1");
-    queue_event(vec![message])
-}
-
-fn failed(messages: &[&str]) -> Answer {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    Answer::Response(json!({ "batchItemFailures": failures }))
+    queue_event(vec![fifo_message(queue, &body.to_string())])
 }
 
 /// What is known of a request's issues, and the oldest job.
@@ -54,14 +46,14 @@ async fn a_letter_waits_where_an_older_job_comes_first_or_the_store_fails() {
     world.build("b1", &[]).await;
     world.build("b2", &[]).await;
     let function = world.function(RECOVER);
-    let hidden = |seconds| Hidden { queue: "collie-jobs-dead.fifo".into(), receipt_handle: "receipt-1".into(), seconds };
+    let hidden = |seconds| Hidden { queue: "collie-jobs-dead.fifo".into(), receipt_handle: "fifo".into(), seconds };
 
-    assert_eq!(world.runtime.invoke(letter(TRACKED, 2), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(letter(TRACKED, 2), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(1)]);
     assert!(!function.log().contains("message failed"), "{}", function.log());
 
     world.table.fail("queue#app-main", Fault::Refuse);
-    assert_eq!(world.runtime.invoke(letter(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(letter(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(30)]);
     assert!(function.log().contains("message failed"), "{}", function.log());
     world.table.heal();
@@ -83,15 +75,20 @@ async fn a_queue_that_is_not_configured_is_recovered_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn offers_and_what_is_unknown_are_told_of_and_go() {
+async fn repairs_are_told_of_and_go_and_what_is_not_understood_stays() {
     let world = World::start().await;
     let function = world.function(RECOVER);
     let offer = json!({"queue": TRACKED, "build_id": "b1", "request_id": 1, "pass_id": 1}).to_string();
-    let messages = vec![message("m1", &offer), message("m2", r#"{"secret":"canary"}"#), message("m3", "not json")];
-    assert_eq!(world.runtime.invoke(queue_event(messages), TIMEOUT).await, failed(&[]));
+    let messages = vec![
+        message("m1", &offer),
+        message("m2", &sample("issue-closed.json").to_string()),
+        message("m3", r#"{"secret":"canary"}"#),
+        fifo_message(TRACKED, r#"{"secret":"canary"}"#),
+    ];
+    assert_eq!(world.runtime.invoke(queue_event(messages), TIMEOUT).await, failed(&["m3"]));
     let log = function.log();
     let count = |text: &str| log.lines().filter(|line| line.contains("ERROR") && line.contains(text)).count();
-    assert_eq!((count("repair_given_up"), count("malformed_dead_letter")), (1, 2), "{log}");
+    assert_eq!((count("repair_given_up"), count("malformed_dead_letter")), (2, 2), "{log}");
     assert!(!log.contains("canary"), "{log}");
 }
 
