@@ -1,12 +1,17 @@
-//! From a dead letter to its recovery. Recovery of a job is tried until it has ended: nothing comes after it.
+//! From a dead letter to its recovery. Recovery of a job is tried until it has ended: nothing comes after it. Every other letter is kept for an
+//! operator to decide about; what it asked for is never done here.
 
 use async_trait::async_trait;
-use collie_aws::{DeadLetter, RepairAsked, SqsHolds};
+use collie_aws::{DeadLetter, RepairMessage, SqsHolds};
 use collie_core::error::Failure;
+use collie_core::id::ItemId;
+use collie_core::letter::Origin;
+use collie_engine::letters::DeadLetters;
 use collie_engine::tracking::Tracking;
 use collie_engine::tracking::work::Turn;
 use collie_shell::Invocation;
 use collie_shell::batch::{Ended, Record, Work};
+use serde::Deserialize;
 use std::time::Duration;
 
 /// When a recovery that failed is tried again.
@@ -15,6 +20,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(30);
 /// Recovers.
 pub(crate) struct Recover {
     pub(crate) tracking: Tracking,
+    pub(crate) letters: DeadLetters,
     pub(crate) holds: SqsHolds,
 }
 
@@ -23,10 +29,43 @@ pub(crate) struct Recover {
 pub(crate) enum Dead {
     /// A job, and by what this receipt of its letter is held.
     Job(DeadLetter, String),
-    /// Something that was to be repaired.
-    Repair(RepairAsked),
-    /// Something in the line of jobs that cannot be read.
-    Doorbell,
+    /// Anything else.
+    Other(Kept),
+}
+
+/// A letter that is kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    id: String,
+    origin: Origin,
+    about: Option<String>,
+    body: String,
+}
+
+/// A wake-up.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wake {
+    item_id: ItemId,
+}
+
+/// A closing that the bus put into the queue of repairs.
+#[derive(Deserialize)]
+struct BusEvent {
+    #[serde(rename = "detail-type")]
+    kind: String,
+}
+
+impl Kept {
+    /// What is neither a wake-up nor about repairs is a delivery of GitLab's.
+    fn of(record: &Record) -> Self {
+        let item = serde_json::from_str::<Wake>(&record.body).ok().map(|wake| (Origin::Wakes, Some(wake.item_id.to_string())));
+        let offer =
+            || RepairMessage::parse(&record.body).map(|offer| (Origin::Repairs, Some(format!("{}/{}", offer.queue, offer.build_id))));
+        let closing = || serde_json::from_str::<BusEvent>(&record.body).ok().filter(|event| event.kind.starts_with("issue."));
+        let (origin, about) = item.or_else(offer).or_else(|| closing().map(|_| (Origin::Repairs, None))).unwrap_or((Origin::Hooks, None));
+        Self { id: record.message_id.clone(), origin, about, body: record.body.clone() }
+    }
 }
 
 #[async_trait]
@@ -35,16 +74,13 @@ impl Work for Recover {
 
     fn read(&self, record: &Record) -> Result<Dead, Failure> {
         let job = DeadLetter::parse(&record.body).map(|letter| Dead::Job(letter, record.receipt_handle.clone()));
-        let repair = || RepairAsked::parse(&record.body).map(Dead::Repair);
-        let doorbell = || record.group.is_some().then_some(Dead::Doorbell);
-        job.or_else(repair).or_else(doorbell).ok_or_else(unknown)
+        Ok(job.unwrap_or_else(|| Dead::Other(Kept::of(record))))
     }
 
     async fn run(&self, dead: Dead, _: &Invocation) -> Result<Ended, Failure> {
         match dead {
             Dead::Job(letter, receipt) => self.recover(&letter, &receipt).await,
-            Dead::Repair(asked) => Ok(given_up(&asked)),
-            Dead::Doorbell => Ok(dropped()),
+            Dead::Other(Kept { id, origin, about, body }) => self.letters.keep(&id, origin, about, &body).await.map(|()| Ended::Done),
         }
     }
 }
@@ -61,30 +97,4 @@ impl Recover {
         }
         failure.map_or(Ok(Ended::Held), Err)
     }
-}
-
-/// The executor is not called again: what it has taken is in the rows, what is open stays open and shows in every list.
-fn given_up(asked: &RepairAsked) -> Ended {
-    let queue = asked.queue();
-    match asked {
-        RepairAsked::Offer(_, offer) => {
-            let (build, request) = (&offer.build_id, offer.request_id);
-            tracing::error!(code = "repair_given_up", %queue, %build, %request, "openings of a build were not taken for repair");
-        }
-        RepairAsked::Closed(_, key) | RepairAsked::Opened(_, key) => {
-            tracing::error!(code = "repair_given_up", %queue, issue = %key, "what repairs an issue did not hear that it has changed");
-        }
-    }
-    Ended::Done
-}
-
-/// In the line of jobs it would keep others of its group waiting. Whoever gave up a job says so again for as long as the job is there.
-fn dropped() -> Ended {
-    tracing::error!(code = "malformed_dead_letter", "a dead letter of the line of jobs cannot be read and is dropped");
-    Ended::Done
-}
-
-/// What is not understood is not deleted: it stays among the dead letters, for whoever understands it.
-fn unknown() -> Failure {
-    Failure::rejected("malformed_dead_letter", "a dead letter names nothing that could be recovered")
 }

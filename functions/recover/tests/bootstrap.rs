@@ -5,6 +5,8 @@
 use collie_core::issue::call::Coverage;
 use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::issue::row::Outcome;
+use collie_core::letter::{Origin, State};
+use collie_engine::ports::Letters as _;
 use lambda_support::{Fault, Hidden, TRACKED, World, failed, fifo_message, message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -75,20 +77,28 @@ async fn a_queue_that_is_not_configured_is_recovered_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repairs_are_told_of_and_go_and_what_is_not_understood_stays() {
+async fn every_other_letter_is_kept_for_an_operator_and_its_work_is_not_done() {
     let world = World::start().await;
     let function = world.function(RECOVER);
     let offer = json!({"queue": TRACKED, "build_id": "b1", "request_id": 1, "pass_id": 1}).to_string();
-    let messages = vec![
-        message("m1", &offer),
-        message("m2", &sample("issue-closed.json").to_string()),
-        message("m3", r#"{"secret":"canary"}"#),
-        fifo_message(TRACKED, r#"{"secret":"canary"}"#),
+    let closing = json!({"detail-type": "issue.closed", "detail": {}}).to_string();
+    let bodies = [("m1", offer.as_str()), ("m2", r#"{"item_id":"0198-item"}"#), ("m3", r#"{"secret":"canary"}"#), ("m4", closing.as_str())];
+    let messages = || queue_event(bodies.iter().map(|(id, body)| message(id, body)).collect());
+    for _ in 0..2 {
+        assert_eq!(world.runtime.invoke(messages(), TIMEOUT).await, failed(&[]), "the same letters again change nothing");
+    }
+    let kept = world.table.items.letters(None, None, 9).await.unwrap().items;
+    let told: Vec<_> = kept.iter().map(|letter| (letter.id.as_str(), letter.origin, letter.about.as_deref(), letter.state)).collect();
+    let want = [
+        ("m1", Origin::Repairs, Some("app-main/b1"), State::Waiting),
+        ("m2", Origin::Wakes, Some("0198-item"), State::Waiting),
+        ("m3", Origin::Hooks, None, State::Waiting),
+        ("m4", Origin::Repairs, None, State::Waiting),
     ];
-    assert_eq!(world.runtime.invoke(queue_event(messages), TIMEOUT).await, failed(&["m3"]));
+    assert_eq!(told, want);
+    assert!(world.aws.take_sent().is_empty() && world.aws.take_events().is_empty(), "nothing is done again");
     let log = function.log();
-    let count = |text: &str| log.lines().filter(|line| line.contains("ERROR") && line.contains(text)).count();
-    assert_eq!((count("repair_given_up"), count("malformed_dead_letter")), (2, 2), "{log}");
+    assert_eq!(log.lines().filter(|line| line.contains("a queue gave a message up")).count(), 8, "{log}");
     assert!(!log.contains("canary"), "{log}");
 }
 

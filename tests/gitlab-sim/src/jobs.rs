@@ -10,7 +10,8 @@ use crate::project::Project;
 use crate::reply::{Answer, Reply, bad_request, error, forbidden, no_record};
 use crate::state::State;
 
-const SCOPES: [&str; 13] = [
+/// Every status of a job or a pipeline; not all are modelled.
+pub(crate) const STATUSES: [&str; 13] = [
     "created",
     "waiting_for_resource",
     "preparing",
@@ -28,7 +29,7 @@ const SCOPES: [&str; 13] = [
 
 fn scopes(call: &Call) -> Result<Option<Vec<String>>, Reply> {
     let Some(wanted) = call.params.list("scope") else { return Ok(None) };
-    match wanted.iter().position(|scope| !SCOPES.contains(&scope.as_str())) {
+    match wanted.iter().position(|scope| !STATUSES.contains(&scope.as_str())) {
         Some(index) => Err(error(400, format!("scope[{index}] does not have a valid value"))),
         None => Ok(Some(wanted)),
     }

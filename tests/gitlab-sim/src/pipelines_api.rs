@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::access::Role;
 use crate::call::Call;
 use crate::clock::parse_time;
+use crate::jobs::STATUSES;
 use crate::pagination::{Totals, paginate};
 use crate::pipeline_run::latest_jobs;
 use crate::pipelines::{Pipeline, PipelinePlan, Status, pipeline_detail, pipeline_row};
@@ -18,20 +19,6 @@ fn find<'a>(project: &'a Project, call: &Call) -> Result<&'a Pipeline, Reply> {
 }
 
 const ORDERS: [&str; 5] = ["id", "status", "ref", "updated_at", "user_id"];
-const STATUSES: [&str; 12] = [
-    "created",
-    "waiting_for_resource",
-    "preparing",
-    "waiting_for_callback",
-    "pending",
-    "running",
-    "success",
-    "failed",
-    "canceled",
-    "skipped",
-    "manual",
-    "scheduled",
-];
 const SOURCES: [&str; 12] = [
     "push",
     "web",

@@ -106,7 +106,7 @@ mod tests {
         let second = parent(&world)["id"].clone();
         assert_eq!(ids(""), [second.clone(), first["id"].clone()]);
         assert_eq!(ids("&order_by=updated_at&sort=asc"), [first["id"].clone(), second.clone()]);
-        assert_eq!(ids("&source=api"), [second.clone()]);
+        assert_eq!(ids("&source=api"), std::slice::from_ref(&second));
         assert_eq!(ids(&format!("&updated_after={at}")), [second]);
         assert_eq!(ids(&format!("&updated_before={at}")), Vec::<Value>::new());
         for (query, text) in [

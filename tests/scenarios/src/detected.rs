@@ -2,7 +2,7 @@
 //! back. GitLab and the queue each have a clock of their own.
 
 use crate::effects::Effects;
-use crate::ports::SimClock;
+use crate::ports::serve;
 use crate::tracked::Tracked;
 use collie_core::error::Failure;
 use collie_core::id::ProjectId;
@@ -10,10 +10,8 @@ use collie_core::issue::row::{Build, Request, Set};
 use collie_engine::cost::Meter;
 use collie_engine::ports::{CiReports, ProjectRef};
 use collie_engine::tracking::detect::{Detector, Looked};
-use collie_gitlab::{Connection, GitLab};
-use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, JobRule, JunitCase, JunitReport, Sim};
-use secrecy::SecretString;
-use std::collections::HashMap;
+use collie_gitlab::GitLab;
+use gitlab_sim::{Clock, DEMO_PROJECT_ID, JobRule, JunitCase, JunitReport, Sim};
 use std::sync::Arc;
 
 /// Looks that one story may take until there is nothing to do.
@@ -39,13 +37,7 @@ impl Detected {
         let sim = Sim::demo(Clock::Manual);
         sim.clear_personas(DEMO_PROJECT_ID);
         sim.capture_hooks(true);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let host = listener.local_addr().unwrap().to_string();
-        tokio::spawn(sim.clone().serve(listener));
-        let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
-        let token = SecretString::from(DEMO_BOT_TOKEN);
-        let connection = Connection { host: host.clone(), base_url, token: token.into(), project_tokens: HashMap::new(), concurrency: 10 };
-        let ci = Arc::new(GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap());
+        let (host, ci) = serve(&sim).await;
         sim.push(DEMO_PROJECT_ID, "main", &[(".gitlab-ci.yml", Some(config))], "Configure CI [skip ci]", "root");
         sim.advance_by(PIPELINE_MS);
         let at = ProjectRef { host, id: ProjectId(DEMO_PROJECT_ID) };

@@ -5,11 +5,25 @@ use collie_core::error::Failure;
 use collie_core::id::{ItemId, Token};
 use collie_core::time::Timestamp;
 use collie_engine::ports::{Archive, Clock, Ids, Stored, Wakes};
-use gitlab_sim::Sim;
-use std::collections::{BTreeMap, BTreeSet};
+use collie_gitlab::{Connection, GitLab};
+use gitlab_sim::{DEMO_BOT_TOKEN, Sim};
+use secrecy::SecretString;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// GitLab behind real HTTP: the host it is called by, and an adapter for it.
+pub async fn serve(sim: &Sim) -> (String, Arc<GitLab>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    tokio::spawn(sim.clone().serve(listener));
+    let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
+    let token = SecretString::from(DEMO_BOT_TOKEN).into();
+    let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
+    let gitlab = GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap();
+    (host, Arc::new(gitlab))
+}
 
 /// The simulator's clock. Nothing waits on it: a heartbeat never comes due while a call is answered at once.
 pub struct SimClock(pub Sim);

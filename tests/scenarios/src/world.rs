@@ -3,7 +3,7 @@
 use crate::effects::{Effects, Process, When};
 use crate::failing::{self, News};
 use crate::mutant::{Mutant, Store};
-use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, SkewedClock, WakeQueue};
+use crate::ports::{CountingIds, MemoryArchive, ScheduleWakes, SimClock, SkewedClock, WakeQueue, serve};
 use collie_core::access::{Grant, Grants, SubmitGrant};
 use collie_core::ci::RetryRules;
 use collie_core::files::{FileAction, Verb};
@@ -24,11 +24,8 @@ use collie_engine::settings::{Project, Repair, Settings};
 use collie_engine::submit::{Submission, Submitted};
 use collie_engine::tracking::{Tracking, TrackingPorts};
 use collie_engine::{Engine, Ports, lifecycle, submit};
-use collie_gitlab::{Connection, GitLab};
 use futures::future::BoxFuture;
 use gitlab_sim::{Clock, DEMO_BOT_TOKEN, DEMO_PROJECT_ID, DEMO_PROJECT_PATH, Delivery, Sim};
-use secrecy::SecretString;
-use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -108,13 +105,7 @@ impl World {
         let sim = Sim::demo(Clock::Manual);
         sim.clear_personas(DEMO_PROJECT_ID);
         sim.capture_hooks(true);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let host = listener.local_addr().unwrap().to_string();
-        tokio::spawn(sim.clone().serve(listener));
-        let base_url = reqwest::Url::parse(&format!("http://{host}")).unwrap();
-        let token = SecretString::from(DEMO_BOT_TOKEN).into();
-        let connection = Connection { host: host.clone(), base_url, token, project_tokens: HashMap::new(), concurrency: 10 };
-        let forge = Arc::new(GitLab::new(vec![connection], Arc::new(SimClock(sim.clone()))).unwrap());
+        let (host, forge) = serve(&sim).await;
         register_hook(&sim);
         Self(Arc::new(Inner {
             wakes: WakeQueue::new(sim.clone(), loses),

@@ -332,6 +332,20 @@ async fn a_queue_starts_with_its_newest_pipeline_and_goes_on_in_their_order() {
 }
 
 #[tokio::test]
+async fn a_look_that_was_overtaken_never_admits_an_older_pipeline_behind_a_newer_one() {
+    let world = project(CI).await;
+    let (tracking, name) = (world.queue.tracking(), world.queue.name());
+    let seen = tracking.head(name).await.unwrap();
+    world.queue.admit("newer").await;
+    assert_eq!(tracking.admit_behind(name, "older", seen.as_ref()).await, Ok(None));
+    let seen = tracking.head(name).await.unwrap();
+    let behind = tracking.admit_behind(name, "next", seen.as_ref()).await.unwrap().unwrap();
+    assert_eq!((behind.id.number(), behind.is_new), (2, true));
+    let again = tracking.admit_behind(name, "newer", None).await.unwrap().unwrap();
+    assert_eq!((again.id.number(), again.is_new), (1, false));
+}
+
+#[tokio::test]
 async fn pipelines_of_merge_requests_and_other_branches_are_no_builds() {
     let world = project(CI).await;
     world.sim.set_settings(DEMO_PROJECT_ID, |settings| settings.pipelines = PipelineMode::Branch);

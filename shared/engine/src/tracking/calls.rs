@@ -61,17 +61,36 @@ impl Tracking {
     /// [`Error`] says why not.
     pub async fn admit(&self, queue: &QueueName, uri: &str) -> Result<Admitted, Error> {
         for _ in 0..ROUNDS {
-            if let Some(claim) = self.row::<UriClaim>(queue, &RowKey::uri(uri)).await? {
-                return Ok(Admitted { id: claim.request, is_new: false });
-            }
-            let head = self.row::<QueueHead>(queue, &RowKey::head()).await?;
-            let (id, edits) = call::admit(head.as_ref(), uri, self.ports.clock.now())?;
-            if self.wrote(queue, &edits).await? {
-                self.ring(queue, id).await;
-                return Ok(Admitted { id, is_new: true });
+            let head = self.head(queue).await?;
+            if let Some(admitted) = self.admit_behind(queue, uri, head.as_ref()).await? {
+                return Ok(admitted);
             }
         }
         Err(contended())
+    }
+
+    /// Admits a uri right behind what its caller has seen; none where something else was admitted since.
+    ///
+    /// # Errors
+    /// [`Error`] says why not.
+    pub async fn admit_behind(&self, queue: &QueueName, uri: &str, seen: Option<&QueueHead>) -> Result<Option<Admitted>, Error> {
+        if let Some(claim) = self.row::<UriClaim>(queue, &RowKey::uri(uri)).await? {
+            return Ok(Some(Admitted { id: claim.request, is_new: false }));
+        }
+        let (id, edits) = call::admit(seen, uri, self.ports.clock.now())?;
+        if !self.wrote(queue, &edits).await? {
+            return Ok(None);
+        }
+        self.ring(queue, id).await;
+        Ok(Some(Admitted { id, is_new: true }))
+    }
+
+    /// What was admitted last.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn head(&self, queue: &QueueName) -> Result<Option<QueueHead>, Failure> {
+        self.row(queue, &RowKey::head()).await
     }
 
     /// Gives a request its build.

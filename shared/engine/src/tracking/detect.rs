@@ -151,29 +151,44 @@ impl Look<'_> {
         Ok(Arc::clone(&self.detector.ci))
     }
 
+    /// New pipelines become requests, each right behind the one before: where another look, or a caller, was faster, the next look
+    /// goes on, so that their order is never another.
     async fn admit_new(&mut self) -> Result<(), Failure> {
-        let (ci, reference) = (&self.detector.ci, self.queue.reference.as_str());
-        self.calls += 1;
-        let new = match self.newest_known().await? {
-            None => ci.newest_pipeline(self.at, reference).await?.into_iter().collect(),
-            Some(known) => {
-                let newer = ci.pipelines_after(self.at, reference, known).await?;
-                if newer.is_cut {
-                    tracing::warn!(queue = %self.queue.name, %known, "more pipelines are new than are listed; the oldest of them are left out");
-                }
-                newer.pipelines
-            }
-        };
+        let mut head = self.tracking().head(self.name()).await?;
+        let new = self.new_pipelines(head.as_ref()).await?;
         self.done.is_cut |= new.len() > MAX_ADMISSIONS;
         for pipeline in new.iter().take(MAX_ADMISSIONS) {
-            self.admit(pipeline).await?;
+            let uri = detect::uri(&self.at.host, self.at.id, pipeline.id);
+            let admitted = self.tracking().admit_behind(self.name(), &uri, head.as_ref()).await;
+            let Some(Some(admitted)) = self.taken("admit", admitted)? else {
+                self.done.is_cut = true;
+                return Ok(());
+            };
+            if admitted.is_new {
+                self.done.admitted += 1;
+                head = Some(QueueHead { latest: admitted.id, version: head.map_or(0, |head| head.version) + 1 });
+            }
         }
         Ok(())
     }
 
+    async fn new_pipelines(&mut self, head: Option<&QueueHead>) -> Result<Vec<Pipeline>, Failure> {
+        let known = self.newest_known(head).await?;
+        let (ci, reference) = (&self.detector.ci, self.queue.reference.as_str());
+        self.calls += 1;
+        let Some(known) = known else {
+            return Ok(ci.newest_pipeline(self.at, reference).await?.into_iter().collect());
+        };
+        let newer = ci.pipelines_after(self.at, reference, known).await?;
+        if newer.is_cut {
+            tracing::warn!(queue = %self.queue.name, %known, "more pipelines are new than are listed; the oldest of them are left out");
+        }
+        Ok(newer.pipelines)
+    }
+
     /// The pipeline of the newest request; none where there is none, or where a caller admitted it.
-    async fn newest_known(&self) -> Result<Option<PipelineId>, Failure> {
-        let Some(head) = self.tracking().row::<QueueHead>(self.name(), &RowKey::head()).await? else { return Ok(None) };
+    async fn newest_known(&self, head: Option<&QueueHead>) -> Result<Option<PipelineId>, Failure> {
+        let Some(head) = head else { return Ok(None) };
         let newest = self.request(head.latest).await?;
         Ok(newest.and_then(|request| self.pipeline_of(&request)))
     }
@@ -184,13 +199,6 @@ impl Look<'_> {
 
     fn pipeline_of(&self, request: &Request) -> Option<PipelineId> {
         detect::pipeline_of(&request.uri, &self.at.host, self.at.id)
-    }
-
-    async fn admit(&mut self, pipeline: &Pipeline) -> Result<(), Failure> {
-        let uri = detect::uri(&self.at.host, self.at.id, pipeline.id);
-        let Some(admitted) = self.taken("admit", self.tracking().admit(self.name(), &uri).await)? else { return Ok(()) };
-        self.done.admitted += usize::from(admitted.is_new);
-        Ok(())
     }
 
     /// A refusal means that somebody else has decided: nothing is left to do here.
