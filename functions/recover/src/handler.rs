@@ -2,7 +2,7 @@
 //! operator to decide about; what it asked for is never done here.
 
 use async_trait::async_trait;
-use collie_aws::{DeadLetter, RepairMessage, SqsHolds};
+use collie_aws::{DeadLetter, RepairAsked, SqsHolds};
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
 use collie_core::letter::Origin;
@@ -29,6 +29,8 @@ pub(crate) struct Recover {
 pub(crate) enum Dead {
     /// A job, and by what this receipt of its letter is held.
     Job(DeadLetter, String),
+    /// Something in the line of jobs that cannot be read.
+    Doorbell,
     /// Anything else.
     Other(Kept),
 }
@@ -49,22 +51,21 @@ struct Wake {
     item_id: ItemId,
 }
 
-/// A closing that the bus put into the queue of repairs.
-#[derive(Deserialize)]
-struct BusEvent {
-    #[serde(rename = "detail-type")]
-    kind: String,
-}
-
 impl Kept {
     /// What is neither a wake-up nor about repairs is a delivery of GitLab's.
     fn of(record: &Record) -> Self {
         let item = serde_json::from_str::<Wake>(&record.body).ok().map(|wake| (Origin::Wakes, Some(wake.item_id.to_string())));
-        let offer =
-            || RepairMessage::parse(&record.body).map(|offer| (Origin::Repairs, Some(format!("{}/{}", offer.queue, offer.build_id))));
-        let closing = || serde_json::from_str::<BusEvent>(&record.body).ok().filter(|event| event.kind.starts_with("issue."));
-        let (origin, about) = item.or_else(offer).or_else(|| closing().map(|_| (Origin::Repairs, None))).unwrap_or((Origin::Hooks, None));
+        let repair = || RepairAsked::parse(&record.body).map(|asked| (Origin::Repairs, Some(about(&asked))));
+        let (origin, about) = item.or_else(repair).unwrap_or((Origin::Hooks, None));
         Self { id: record.message_id.clone(), origin, about, body: record.body.clone() }
+    }
+}
+
+/// The queue with the build or the issue.
+fn about(asked: &RepairAsked) -> String {
+    match asked {
+        RepairAsked::Offer(queue, offer) => format!("{queue}: build {}", offer.build_id),
+        RepairAsked::Closed(queue, key) | RepairAsked::Opened(queue, key) => format!("{queue}: {key}"),
     }
 }
 
@@ -74,12 +75,14 @@ impl Work for Recover {
 
     fn read(&self, record: &Record) -> Result<Dead, Failure> {
         let job = DeadLetter::parse(&record.body).map(|letter| Dead::Job(letter, record.receipt_handle.clone()));
-        Ok(job.unwrap_or_else(|| Dead::Other(Kept::of(record))))
+        let doorbell = || record.group.is_some().then_some(Dead::Doorbell);
+        Ok(job.or_else(doorbell).unwrap_or_else(|| Dead::Other(Kept::of(record))))
     }
 
     async fn run(&self, dead: Dead, _: &Invocation) -> Result<Ended, Failure> {
         match dead {
             Dead::Job(letter, receipt) => self.recover(&letter, &receipt).await,
+            Dead::Doorbell => Ok(dropped()),
             Dead::Other(Kept { id, origin, about, body }) => self.letters.keep(&id, origin, about, &body).await.map(|()| Ended::Done),
         }
     }
@@ -97,4 +100,10 @@ impl Recover {
         }
         failure.map_or(Ok(Ended::Held), Err)
     }
+}
+
+/// In the line of jobs it would keep others of its group waiting. Whoever gave up a job says so again for as long as the job is there.
+fn dropped() -> Ended {
+    tracing::error!(code = "malformed_dead_letter", "a dead letter of the line of jobs cannot be read and is dropped");
+    Ended::Done
 }

@@ -81,24 +81,26 @@ async fn every_other_letter_is_kept_for_an_operator_and_its_work_is_not_done() {
     let world = World::start().await;
     let function = world.function(RECOVER);
     let offer = json!({"queue": TRACKED, "build_id": "b1", "request_id": 1, "pass_id": 1}).to_string();
-    let closing = json!({"detail-type": "issue.closed", "detail": {}}).to_string();
+    let closing = sample("issue-closed.json").to_string();
     let bodies = [("m1", offer.as_str()), ("m2", r#"{"item_id":"0198-item"}"#), ("m3", r#"{"secret":"canary"}"#), ("m4", closing.as_str())];
-    let messages = || queue_event(bodies.iter().map(|(id, body)| message(id, body)).collect());
+    let unreadable = || fifo_message(TRACKED, r#"{"secret":"canary"}"#);
+    let messages = || queue_event(bodies.iter().map(|(id, body)| message(id, body)).chain([unreadable()]).collect());
     for _ in 0..2 {
         assert_eq!(world.runtime.invoke(messages(), TIMEOUT).await, failed(&[]), "the same letters again change nothing");
     }
     let kept = world.table.items.letters(None, None, 9).await.unwrap().items;
     let told: Vec<_> = kept.iter().map(|letter| (letter.id.as_str(), letter.origin, letter.about.as_deref(), letter.state)).collect();
     let want = [
-        ("m1", Origin::Repairs, Some("app-main/b1"), State::Waiting),
+        ("m1", Origin::Repairs, Some("app-main: build b1"), State::Waiting),
         ("m2", Origin::Wakes, Some("0198-item"), State::Waiting),
         ("m3", Origin::Hooks, None, State::Waiting),
-        ("m4", Origin::Repairs, None, State::Waiting),
+        ("m4", Origin::Repairs, Some("app-main: unit tests / a::b"), State::Waiting),
     ];
     assert_eq!(told, want);
     assert!(world.aws.take_sent().is_empty() && world.aws.take_events().is_empty(), "nothing is done again");
     let log = function.log();
     assert_eq!(log.lines().filter(|line| line.contains("a queue gave a message up")).count(), 8, "{log}");
+    assert_eq!(log.lines().filter(|line| line.contains("malformed_dead_letter")).count(), 2, "{log}");
     assert!(!log.contains("canary"), "{log}");
 }
 
