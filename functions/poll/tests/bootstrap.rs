@@ -31,8 +31,7 @@ async fn an_ended_pipeline_becomes_a_build_with_its_issues() {
     let function = world.detecting_function(POLL);
     let pipeline = loop {
         assert_eq!(world.runtime.invoke(sample("poll.json"), TIMEOUT).await, Answer::Response(json!({"looked": true})));
-        let pipelines = world.sim.pipelines(DEMO_PROJECT_ID);
-        let id = pipelines.last().expect("a pipeline").id;
+        let Some(id) = world.sim.pipelines(DEMO_PROJECT_ID).last().map(|pipeline| pipeline.id) else { continue };
         let builds: Vec<Build> = rows(&world, Set::Build(collie_core::issue::id::BuildId::new(id.to_string()))).await;
         if builds.first().is_some_and(|build| build.analysis == Analysis::Completed) {
             break id;
