@@ -4,7 +4,7 @@
 
 use collie_core::id::ItemId;
 use gitlab_sim::{DEMO_BOT_TOKEN, DEMO_PROJECT_ID};
-use lambda_support::{Answer, Fault, World, message, queue_event};
+use lambda_support::{Answer, Fault, World, failed, message, queue_event};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,11 +17,6 @@ fn wake_up(id: &ItemId) -> String {
 
 fn event(bodies: &[String]) -> Value {
     queue_event(bodies.iter().enumerate().map(|(n, body)| message(&format!("m{}", n + 1), body)).collect())
-}
-
-fn failed(messages: &[&str]) -> Value {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    json!({ "batchItemFailures": failures })
 }
 
 /// The messages that an answer reports, sorted: tasks end in any order.
@@ -70,7 +65,7 @@ async fn what_a_build_met_becomes_an_issue_of_its_project() {
 
     let answer = world.runtime.invoke(event(&[wake_up(&ItemId::new(items[0].clone()))]), TIMEOUT).await;
 
-    assert_eq!(answer, Answer::Response(failed(&[])));
+    assert_eq!(answer, failed(&[]));
     let issues = world.sim.issues(DEMO_PROJECT_ID);
     assert_eq!(issues.len(), 1, "{}", function.log());
     assert!(issues[0].title.contains("unit tests"), "{}", issues[0].title);
@@ -85,12 +80,12 @@ async fn a_run_that_hangs_is_cut_off_in_time_and_the_function_lives_on() {
     let function = world.function(EXECUTE);
 
     let answer = world.runtime.invoke(event(&[wake_up(&idle), wake_up(&hangs)]), Duration::from_secs(4)).await;
-    assert_eq!(answer, Answer::Response(failed(&["m2"])));
+    assert_eq!(answer, failed(&["m2"]));
     assert!(function.log().contains("out_of_time"));
 
     world.table.heal();
     let answer = world.runtime.invoke(event(&[wake_up(&hangs)]), TIMEOUT).await;
-    assert_eq!(answer, Answer::Response(failed(&[])));
+    assert_eq!(answer, failed(&[]));
     assert_eq!(world.sim.merge_requests(DEMO_PROJECT_ID).len(), 1);
 }
 
@@ -100,7 +95,7 @@ async fn an_item_that_is_in_a_batch_twice_is_run_once() {
     let id = world.submit("bot/twice").await;
     let _function = world.function(EXECUTE);
     let answer = world.runtime.invoke(event(&[wake_up(&id), wake_up(&id)]), TIMEOUT).await;
-    assert_eq!(answer, Answer::Response(failed(&[])));
+    assert_eq!(answer, failed(&[]));
     assert_eq!(world.item(&id).await.lease_epoch, 1);
 }
 
@@ -120,7 +115,7 @@ async fn the_sample_event_is_understood() {
     let world = World::start().await;
     let _function = world.function(EXECUTE);
     let answer = world.runtime.invoke(lambda_support::sample("execute.json"), TIMEOUT).await;
-    assert_eq!(answer, Answer::Response(failed(&[])));
+    assert_eq!(answer, failed(&[]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,12 +143,12 @@ async fn a_rotated_token_is_used_without_a_new_instance() {
     let world = World::start().await;
     let (before, after) = (world.submit("bot/before").await, world.submit("bot/after").await);
     let function = world.function(EXECUTE);
-    assert_eq!(world.runtime.invoke(event(&[wake_up(&before)]), TIMEOUT).await, Answer::Response(failed(&[])));
+    assert_eq!(world.runtime.invoke(event(&[wake_up(&before)]), TIMEOUT).await, failed(&[]));
 
     world.sim.revoke_token(DEMO_BOT_TOKEN);
     assert!(world.sim.add_token("collie-bot", "glpat-canary-rotated", &["api"], None));
     world.aws.set_secret("collie/gitlab/main", "glpat-canary-rotated");
-    assert_eq!(world.runtime.invoke(event(&[wake_up(&after)]), TIMEOUT).await, Answer::Response(failed(&[])));
+    assert_eq!(world.runtime.invoke(event(&[wake_up(&after)]), TIMEOUT).await, failed(&[]));
 
     let branches: Vec<_> = world.sim.merge_requests(DEMO_PROJECT_ID).into_iter().map(|mr| mr.source_branch).collect();
     assert_eq!(branches, ["bot/before", "bot/after"]);

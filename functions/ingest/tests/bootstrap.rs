@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation ends the test")]
 
 use gitlab_sim::DEMO_PROJECT_ID;
-use lambda_support::{Answer, World, message, queue_event, sample};
+use lambda_support::{Answer, World, failed, message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -23,11 +23,6 @@ fn notification(hook: &Value, attributes: &[(&str, &str)]) -> String {
     let attributes: serde_json::Map<_, _> =
         attributes.iter().map(|(name, value)| ((*name).to_owned(), json!({"Type": "String", "Value": value}))).collect();
     json!({"Type": "Notification", "MessageId": "n", "Message": hook.to_string(), "MessageAttributes": attributes}).to_string()
-}
-
-fn failed(messages: &[&str]) -> Answer {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    Answer::Response(json!({ "batchItemFailures": failures }))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation ends the test")]
 
 use collie_core::issue::id::{QueueName, RequestId};
-use lambda_support::{Answer, Fault, Hidden, TRACKED, World, assert_matches, message, queue_event, sample};
+use lambda_support::{Fault, Hidden, TRACKED, World, assert_matches, failed, fifo_message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -12,19 +12,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const JOBS: &str = "collie-jobs.fifo";
 
 fn rang(queue: &str, request: u64) -> Value {
-    let mut message = message("m1", &json!({"queue": queue, "request": request}).to_string());
-    message["attributes"] = json!({ "MessageGroupId": queue });
-    message["receiptHandle"] = json!("receipt-1");
-    queue_event(vec![message])
-}
-
-fn failed(messages: &[&str]) -> Answer {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    Answer::Response(json!({ "batchItemFailures": failures }))
+    queue_event(vec![fifo_message(queue, &json!({"queue": queue, "request": request}).to_string())])
 }
 
 fn hidden(seconds: i64) -> Hidden {
-    Hidden { queue: JOBS.into(), receipt_handle: "receipt-1".into(), seconds }
+    Hidden { queue: JOBS.into(), receipt_handle: "fifo".into(), seconds }
 }
 
 async fn oldest(world: &World) -> Option<RequestId> {
@@ -74,7 +66,7 @@ async fn a_job_that_waits_is_held_and_its_message_stays() {
     world.tracking().admit(&queue, "git@example.com/app@1").await.unwrap();
     let function = world.function(RECONCILE);
     for _ in 0..12 {
-        assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+        assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     }
     assert_eq!(world.aws.take_hidden(), vec![hidden(30); 12]);
     assert_eq!(oldest(&world).await, RequestId::new(1));
@@ -88,7 +80,7 @@ async fn a_newer_jobs_message_waits_for_the_older_job() {
     world.tracking().admit(&QueueName::new(TRACKED), "git@example.com/app@1").await.unwrap();
     let newer = world.build("b2", &[("lint", "x")]).await;
     let _function = world.function(RECONCILE);
-    assert_eq!(world.runtime.invoke(rang(TRACKED, newer.number()), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(rang(TRACKED, newer.number()), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!((world.aws.take_hidden(), world.aws.take_events()), (vec![hidden(30)], vec![]));
 }
 
@@ -99,12 +91,12 @@ async fn a_job_that_fails_too_often_goes_to_recovery_and_its_message_stays_until
     world.aws.set_bus_refuses(Some("NotAuthorizedForSourceException"));
     let function = world.function(RECONCILE);
     for _ in 0..10 {
-        assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+        assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     }
     let waits: Vec<_> = world.aws.take_hidden().iter().map(|hidden| hidden.seconds).collect();
     assert_eq!((waits, world.aws.take_sent()), (vec![1, 2, 4, 8, 16, 30, 30, 30, 30, 30], vec![]));
 
-    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     let letters = world.aws.take_sent();
     assert_eq!(letters.len(), 1);
     assert_eq!((letters[0].queue.as_str(), letters[0].group.as_deref()), ("collie-jobs-dead.fifo", Some(TRACKED)));
@@ -123,7 +115,7 @@ async fn an_event_that_the_bus_was_too_busy_for_is_put_later() {
     world.build("b1", &[("lint", "x")]).await;
     let _function = world.function(RECONCILE);
     world.aws.set_bus_refuses(Some("ThrottlingException"));
-    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     world.aws.set_bus_refuses(None);
     assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&[]));
     assert_eq!(world.aws.take_events().len(), 1);
@@ -135,7 +127,7 @@ async fn a_store_that_refuses_holds_the_message_and_says_so() {
     world.build("b1", &[("lint", "x")]).await;
     world.table.fail("queue#app-main", Fault::Refuse);
     let function = world.function(RECONCILE);
-    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(rang(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(1)]);
     assert!(function.log().contains("message failed"), "{}", function.log());
 }
@@ -144,10 +136,9 @@ async fn a_store_that_refuses_holds_the_message_and_says_so() {
 async fn a_queue_that_is_not_configured_waits_and_what_is_no_job_is_dropped() {
     let world = World::start().await;
     let function = world.function(RECONCILE);
-    assert_eq!(world.runtime.invoke(rang("lib-main", 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(rang("lib-main", 1), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(600)]);
-    let mut malformed = message("m2", r#"{"queue":"app-main","request":"canary"}"#);
-    malformed["attributes"] = json!({ "MessageGroupId": TRACKED });
+    let malformed = fifo_message(TRACKED, r#"{"queue":"app-main","request":"canary"}"#);
     assert_eq!(world.runtime.invoke(queue_event(vec![malformed]), TIMEOUT).await, failed(&[]));
     let log = function.log();
     assert!(log.contains("malformed_job") && !log.contains("canary"), "{log}");

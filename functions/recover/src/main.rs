@@ -1,5 +1,5 @@
-//! `recover`: gives up what no function could do: jobs of issue tracking are fenced and abandoned, offers of repairs are told of. It never
-//! does the work itself.
+//! `recover`: gives up what no function could do: jobs of issue tracking are fenced and abandoned, everything else is kept for an
+//! operator to decide about. It never does the work itself.
 
 mod handler;
 
@@ -13,5 +13,5 @@ async fn main() -> Result<(), lambda_runtime::Error> {
 }
 
 fn make(shell: &Shell) -> Result<Recover, StartError> {
-    Ok(Recover { tracking: shell.tracking()?, holds: shell.holds(&shell.environment.tracking.jobs_dlq_url) })
+    Ok(Recover { tracking: shell.tracking()?, letters: shell.letters(), holds: shell.holds(&shell.environment.tracking.jobs_dlq_url) })
 }

@@ -5,7 +5,9 @@
 use collie_core::issue::call::Coverage;
 use collie_core::issue::id::{QueueName, RequestId};
 use collie_core::issue::row::Outcome;
-use lambda_support::{Answer, Fault, Hidden, TRACKED, World, message, queue_event, sample};
+use collie_core::letter::{Origin, State};
+use collie_engine::ports::Letters as _;
+use lambda_support::{Fault, Hidden, TRACKED, World, failed, fifo_message, message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -14,15 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn letter(queue: &str, request: u64) -> Value {
     let body = json!({"queue": queue, "request": request, "attempt": 10, "reason": "failures"});
-    let mut message = message("m1", &body.to_string());
-    message["attributes"] = json!({ "MessageGroupId": queue });
-    message["receiptHandle"] = json!("receipt-1");
-    queue_event(vec![message])
-}
-
-fn failed(messages: &[&str]) -> Answer {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    Answer::Response(json!({ "batchItemFailures": failures }))
+    queue_event(vec![fifo_message(queue, &body.to_string())])
 }
 
 /// What is known of a request's issues, and the oldest job.
@@ -54,14 +48,14 @@ async fn a_letter_waits_where_an_older_job_comes_first_or_the_store_fails() {
     world.build("b1", &[]).await;
     world.build("b2", &[]).await;
     let function = world.function(RECOVER);
-    let hidden = |seconds| Hidden { queue: "collie-jobs-dead.fifo".into(), receipt_handle: "receipt-1".into(), seconds };
+    let hidden = |seconds| Hidden { queue: "collie-jobs-dead.fifo".into(), receipt_handle: "fifo".into(), seconds };
 
-    assert_eq!(world.runtime.invoke(letter(TRACKED, 2), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(letter(TRACKED, 2), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(1)]);
     assert!(!function.log().contains("message failed"), "{}", function.log());
 
     world.table.fail("queue#app-main", Fault::Refuse);
-    assert_eq!(world.runtime.invoke(letter(TRACKED, 1), TIMEOUT).await, failed(&["m1"]));
+    assert_eq!(world.runtime.invoke(letter(TRACKED, 1), TIMEOUT).await, failed(&["fifo"]));
     assert_eq!(world.aws.take_hidden(), [hidden(30)]);
     assert!(function.log().contains("message failed"), "{}", function.log());
     world.table.heal();
@@ -83,15 +77,30 @@ async fn a_queue_that_is_not_configured_is_recovered_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn offers_and_what_is_unknown_are_told_of_and_go() {
+async fn every_other_letter_is_kept_for_an_operator_and_its_work_is_not_done() {
     let world = World::start().await;
     let function = world.function(RECOVER);
     let offer = json!({"queue": TRACKED, "build_id": "b1", "request_id": 1, "pass_id": 1}).to_string();
-    let messages = vec![message("m1", &offer), message("m2", r#"{"secret":"canary"}"#), message("m3", "not json")];
-    assert_eq!(world.runtime.invoke(queue_event(messages), TIMEOUT).await, failed(&[]));
+    let closing = sample("issue-closed.json").to_string();
+    let bodies = [("m1", offer.as_str()), ("m2", r#"{"item_id":"0198-item"}"#), ("m3", r#"{"secret":"canary"}"#), ("m4", closing.as_str())];
+    let unreadable = || fifo_message(TRACKED, r#"{"secret":"canary"}"#);
+    let messages = || queue_event(bodies.iter().map(|(id, body)| message(id, body)).chain([unreadable()]).collect());
+    for _ in 0..2 {
+        assert_eq!(world.runtime.invoke(messages(), TIMEOUT).await, failed(&[]), "the same letters again change nothing");
+    }
+    let kept = world.table.items.letters(None, None, 9).await.unwrap().items;
+    let told: Vec<_> = kept.iter().map(|letter| (letter.id.as_str(), letter.origin, letter.about.as_deref(), letter.state)).collect();
+    let want = [
+        ("m1", Origin::Repairs, Some("app-main: build b1"), State::Waiting),
+        ("m2", Origin::Wakes, Some("0198-item"), State::Waiting),
+        ("m3", Origin::Hooks, None, State::Waiting),
+        ("m4", Origin::Repairs, Some("app-main: unit tests / a::b"), State::Waiting),
+    ];
+    assert_eq!(told, want);
+    assert!(world.aws.take_sent().is_empty() && world.aws.take_events().is_empty(), "nothing is done again");
     let log = function.log();
-    let count = |text: &str| log.lines().filter(|line| line.contains("ERROR") && line.contains(text)).count();
-    assert_eq!((count("repair_given_up"), count("malformed_dead_letter")), (1, 2), "{log}");
+    assert_eq!(log.lines().filter(|line| line.contains("a queue gave a message up")).count(), 8, "{log}");
+    assert_eq!(log.lines().filter(|line| line.contains("malformed_dead_letter")).count(), 2, "{log}");
     assert!(!log.contains("canary"), "{log}");
 }
 

@@ -1,7 +1,7 @@
 //! From a message to one call of the use case.
 
-use crate::message::Asked;
 use async_trait::async_trait;
+use collie_aws::RepairAsked;
 use collie_core::error::Failure;
 use collie_core::issue::id::QueueName;
 use collie_engine::settings::Queue;
@@ -16,32 +16,34 @@ pub(crate) struct Repairs {
 
 #[async_trait]
 impl Work for Repairs {
-    type Job = Asked;
+    type Job = RepairAsked;
 
-    fn read(&self, record: &Record) -> Result<Asked, Failure> {
-        Asked::read(&record.body)
+    fn read(&self, record: &Record) -> Result<RepairAsked, Failure> {
+        let malformed = || Failure::rejected("malformed_repair", "a repair is an offer, or an event of our bus");
+        RepairAsked::parse(&record.body).ok_or_else(malformed)
     }
 
-    async fn run(&self, asked: Asked, _: &Invocation) -> Result<Ended, Failure> {
-        match asked {
-            Asked::Offer(queue, offer) => {
-                if let Some(queue) = self.configured(&queue) {
-                    let taken = self.tracking.repair(queue, &offer).await?;
-                    tracing::info!(queue = %queue.name, build = %offer.build_id, taken, "openings of a build are offered for repair");
-                }
-            }
-            Asked::Closed(queue, key) => {
-                if let Some(queue) = self.configured(&queue) {
-                    self.tracking.repaired(queue, &key).await?;
-                }
-            }
-            Asked::Nothing => {}
+    async fn run(&self, asked: RepairAsked, _: &Invocation) -> Result<Ended, Failure> {
+        if let Some(queue) = self.configured(asked.queue()) {
+            self.answer(queue, &asked).await?;
         }
         Ok(Ended::Done)
     }
 }
 
 impl Repairs {
+    async fn answer(&self, queue: &Queue, asked: &RepairAsked) -> Result<(), Failure> {
+        match asked {
+            RepairAsked::Offer(_, offer) => {
+                let taken = self.tracking.repair(queue, offer).await?;
+                tracing::info!(queue = %queue.name, build = %offer.build_id, taken, "openings of a build are offered for repair");
+            }
+            RepairAsked::Closed(_, key) => self.tracking.repaired(queue, key).await?,
+            RepairAsked::Opened(..) => {}
+        }
+        Ok(())
+    }
+
     /// A queue that is not configured any more has nobody who repairs.
     fn configured(&self, name: &QueueName) -> Option<&Queue> {
         let queue = self.tracking.queue(name.as_str());

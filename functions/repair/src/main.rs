@@ -1,7 +1,6 @@
 //! `repair`: offers what a build opened to its queue's executor, and tells it what has closed.
 
 mod handler;
-mod message;
 
 use collie_engine::repair::WorkItems;
 use collie_engine::settings::Repair;

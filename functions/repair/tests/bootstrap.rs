@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a broken expectation ends the test")]
 
 use collie_core::id::ItemId;
-use lambda_support::{Answer, TRACKED, World, message, queue_event, sample};
+use lambda_support::{TRACKED, World, failed, message, queue_event, sample};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -21,11 +21,6 @@ fn closed(task: &str) -> Value {
         "m1",
         &json!({"detail-type": "issue.closed", "source": "collie", "detail": {"payload": payload}}).to_string(),
     )])
-}
-
-fn failed(messages: &[&str]) -> Answer {
-    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
-    Answer::Response(json!({ "batchItemFailures": failures }))
 }
 
 #[tokio::test(flavor = "multi_thread")]

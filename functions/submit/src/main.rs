@@ -28,6 +28,7 @@ async fn make(shell: Shell) -> Result<Api, StartError> {
     let oauth_proxy = access.oauth_proxy;
     let engine = shell.engine(Arc::new(Forgeless))?;
     let (auth, hooks) = (auth::authenticator(&shell, access).await?, door::open(&shell).await?);
-    let (tracking, blobs, limiter, request_ids) = (shell.tracking()?, shell.blobs(), shell.limiter(), Arc::new(RandomIds));
-    Ok(Api::new(ApiState { engine, tracking, blobs, limiter, auth, oauth_proxy, hooks, request_ids }))
+    let (tracking, letters) = (shell.tracking()?, shell.letters());
+    let (blobs, limiter, request_ids) = (shell.blobs(), shell.limiter(), Arc::new(RandomIds));
+    Ok(Api::new(ApiState { engine, tracking, letters, blobs, limiter, auth, oauth_proxy, hooks, request_ids }))
 }

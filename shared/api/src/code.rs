@@ -29,6 +29,8 @@ pub enum Code {
     UnknownBuild,
     /// The queue has no such issue.
     UnknownIssue,
+    /// There is no such dead letter.
+    UnknownLetter,
     /// There is no such route.
     RouteNotFound,
     /// The route has no such method.
@@ -49,6 +51,10 @@ pub enum Code {
     AnalysisEnded,
     /// The issue has another version than the one that was named.
     StaleVersion,
+    /// The dead letter was abandoned.
+    LetterAbandoned,
+    /// The dead letter's body is gone.
+    LetterExpired,
     /// The body is too long.
     TooLarge,
     /// The submission breaks rules.
@@ -71,7 +77,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, by status.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 34] = [
         Self::InvalidJson,
         Self::InvalidRequest,
         Self::InvalidQuery,
@@ -84,6 +90,7 @@ impl Code {
         Self::UnknownRequest,
         Self::UnknownBuild,
         Self::UnknownIssue,
+        Self::UnknownLetter,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
         Self::CancelPending,
@@ -94,6 +101,8 @@ impl Code {
         Self::RequestEnded,
         Self::AnalysisEnded,
         Self::StaleVersion,
+        Self::LetterAbandoned,
+        Self::LetterExpired,
         Self::TooLarge,
         Self::Policy,
         Self::UnknownProject,
@@ -121,6 +130,7 @@ impl Code {
             Self::UnknownRequest => ("unknown_request", S::NOT_FOUND, "There is no such request"),
             Self::UnknownBuild => ("unknown_build", S::NOT_FOUND, "There is no such build"),
             Self::UnknownIssue => ("unknown_issue", S::NOT_FOUND, "There is no such issue"),
+            Self::UnknownLetter => ("unknown_letter", S::NOT_FOUND, "There is no such dead letter"),
             Self::RouteNotFound => ("route_not_found", S::NOT_FOUND, "There is no such route"),
             Self::MethodNotAllowed => ("method_not_allowed", S::METHOD_NOT_ALLOWED, "The route has no such method"),
             Self::CancelPending => ("cancel_pending", S::CONFLICT, "The work item is being cancelled"),
@@ -131,6 +141,8 @@ impl Code {
             Self::RequestEnded => ("request_ended", S::CONFLICT, "The request has ended"),
             Self::AnalysisEnded => ("analysis_ended", S::CONFLICT, "The build's analysis has ended"),
             Self::StaleVersion => ("stale_version", S::CONFLICT, "The issue has changed"),
+            Self::LetterAbandoned => ("letter_abandoned", S::CONFLICT, "The dead letter was abandoned"),
+            Self::LetterExpired => ("letter_expired", S::CONFLICT, "The dead letter's body has expired"),
             Self::TooLarge => ("too_large", S::PAYLOAD_TOO_LARGE, "The body is too long"),
             Self::Policy => ("policy", S::UNPROCESSABLE_ENTITY, "The submission breaks rules"),
             Self::UnknownProject => ("unknown_project", S::UNPROCESSABLE_ENTITY, "The project is not configured"),

@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::routes::queues::{issues, report, requests};
-use crate::routes::{blobs, errors, hooks, lifecycle, progress, service, work_items};
+use crate::routes::{blobs, errors, hooks, letters, lifecycle, progress, service, work_items};
 use crate::view::ProblemDocument;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder};
@@ -25,7 +25,7 @@ pub fn document() -> OpenApi {
         work_items::submit, work_items::list, work_items::validate, work_items::show, progress::timeline, progress::explain,
         lifecycle::retry, lifecycle::cancel, blobs::announce, report::admit, report::associate, report::conclude, report::report,
         report::end_analysis, issues::list, issues::show, issues::history, issues::log_entry, issues::edit_metadata, requests::issues,
-        requests::history, requests::tracking, service::me, service::health, service::openapi, hooks::take, errors::page
+        requests::history, requests::tracking, letters::list, letters::show, letters::redrive, letters::abandon, service::me, service::health, service::openapi, hooks::take, errors::page
     ),
     components(schemas(ProblemDocument)),
     modifiers(&Security, &Problems)

@@ -4,6 +4,7 @@ use collie_auth::Authenticator;
 use collie_engine::Engine;
 use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
+use collie_engine::letters::DeadLetters;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::Ids;
 use collie_engine::tracking::Tracking;
@@ -16,6 +17,8 @@ pub struct ApiState {
     pub engine: Engine,
     /// CI issues.
     pub tracking: Tracking,
+    /// What queues gave up.
+    pub letters: DeadLetters,
     /// Content by reference.
     pub blobs: Blobs,
     /// How many changes one identity may ask for.

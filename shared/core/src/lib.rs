@@ -9,6 +9,7 @@ pub mod files;
 pub mod id;
 pub mod issue;
 pub mod item;
+pub mod letter;
 pub mod mr;
 pub mod outcome;
 pub mod policy;

@@ -11,6 +11,10 @@ pub(crate) const HEAD: &str = "head";
 pub(crate) const WAIT: &str = "wait";
 /// Sort key of an identity's bucket.
 pub(crate) const RATE: &str = "rate";
+/// Partition of dead letters.
+pub(crate) const LETTERS: &str = "letters";
+/// How every sort key of a dead letter begins.
+pub(crate) const LETTER: &str = "letter#";
 /// How every sort key of a timeline begins.
 pub(crate) const LOG: &str = "log#";
 
@@ -53,6 +57,11 @@ impl Key {
 
     pub(crate) fn rate(key: &str) -> Self {
         Self::new(format!("identity#{}", escape(key)), RATE)
+    }
+
+    /// Of the message with this id, as it is: nothing stands behind it.
+    pub(crate) fn letter(id: &str) -> Self {
+        Self::new(LETTERS.to_owned(), format!("{LETTER}{id}"))
     }
 
     /// Bytes that the key takes in its row, attribute names included.

@@ -1,17 +1,19 @@
 //! The store in memory: the rules of [`collie_core::queue`] applied under one lock, with the costs that DynamoDB would have.
 
 use crate::companion::{self, Companion};
+use crate::dynamo::letters;
 use crate::key;
 use crate::units::{self, Footprint, ROW_LIMIT};
 use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::{BranchIdentity, ItemId, MrIid, ProjectId};
 use collie_core::item::{BranchHead, Content, HostWait, Item, MrLink, TimelineEntry};
+use collie_core::letter::{Letter, State as LetterState};
 use collie_core::queue::{Change, Creation, Verdict};
 use collie_core::rate::Bucket;
 use collie_core::time::Timestamp;
 use collie_engine::cost;
-use collie_engine::ports::{ChangeError, Created, DueItem, Items, ListFilter, ListPage, Rates, TimelinePage};
+use collie_engine::ports::{ChangeError, Created, DueItem, Items, LetterPage, Letters, ListFilter, ListPage, Rates, TimelinePage};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +30,7 @@ struct State {
     links: BTreeMap<(String, ProjectId, MrIid), MrLink>,
     waits: BTreeMap<String, HostWait>,
     buckets: BTreeMap<String, Bucket>,
+    letters: BTreeMap<String, Letter>,
     timelines: BTreeMap<(ItemId, String), TimelineEntry>,
 }
 
@@ -236,6 +239,32 @@ impl Rates for MemoryItems {
             state.buckets.insert(key.to_owned(), new);
         }
         Ok(fits)
+    }
+}
+
+#[async_trait]
+impl Letters for MemoryItems {
+    async fn keep(&self, letter: &Letter) -> Result<(), Failure> {
+        self.state().letters.entry(letter.id.clone()).or_insert_with(|| letter.clone());
+        Ok(())
+    }
+
+    async fn letter(&self, id: &str) -> Result<Option<Letter>, Failure> {
+        Ok(self.state().letters.get(id).cloned())
+    }
+
+    async fn letters(&self, state: Option<LetterState>, after: Option<&str>, limit: usize) -> Result<LetterPage, Failure> {
+        let all = self.state();
+        let behind = all.letters.values().filter(|letter| after.is_none_or(|after| letter.id.as_str() > after));
+        let wanted = behind.filter(|letter| state.is_none_or(|state| state == letter.state));
+        Ok(letters::page(wanted.take(limit + 1).cloned().collect(), limit))
+    }
+
+    async fn replace(&self, letter: &Letter) -> Result<bool, Failure> {
+        let mut state = self.state();
+        let Some(known) = state.letters.get_mut(&letter.id).filter(|known| known.version + 1 == letter.version) else { return Ok(false) };
+        *known = letter.clone();
+        Ok(true)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod execute;
 pub mod explain;
 pub mod ingest;
 mod item_type;
+pub mod letters;
 pub mod lifecycle;
 pub mod limiter;
 pub mod metric;

@@ -55,6 +55,11 @@ pub(crate) fn dead_letter(reason: &str) {
     tracing::debug!(target: TARGET, metric = "TrackingDeadLetters", unit = "Count", value = 1_u64, reason);
 }
 
+/// A queue gave a message up.
+pub(crate) fn letter(origin: &str) {
+    tracing::debug!(target: TARGET, metric = "DeadLetters", unit = "Count", value = 1_u64, origin);
+}
+
 /// What came of one recovery of a tracking job.
 pub(crate) fn recovery(outcome: &str) {
     tracing::debug!(target: TARGET, metric = "TrackingRecoveries", unit = "Count", value = 1_u64, outcome);

@@ -29,6 +29,8 @@ pub struct Environment {
     pub table: String,
     /// `COLLIE_WAKE_QUEUE_URL`: the wake-up queue.
     pub wake_queue_url: String,
+    /// `COLLIE_HOOK_QUEUE_URL`: the queue of GitLab's deliveries.
+    pub hook_queue_url: String,
     /// Where issue tracking says what it has to say.
     pub tracking: TrackingPlaces,
     /// `COLLIE_REPORTS_KEPT_DAYS`: how long what builds reported, and the history of requests, are kept, from when they were written.
@@ -101,6 +103,7 @@ impl Environment {
             access: access(&mut variables),
             table: variables.required("COLLIE_TABLE"),
             wake_queue_url: variables.required("COLLIE_WAKE_QUEUE_URL"),
+            hook_queue_url: variables.required("COLLIE_HOOK_QUEUE_URL"),
             tracking: tracking(&mut variables),
             reports_kept: reports_kept(&mut variables),
             buckets: Buckets { content: variables.required("COLLIE_CONTENT_BUCKET"), audit: variables.required("COLLIE_AUDIT_BUCKET") },

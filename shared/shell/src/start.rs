@@ -2,13 +2,14 @@
 
 use crate::environment::Environment;
 use crate::logs;
-use collie_aws::{Clients, EventBridgeNotices, S3Archive, S3Uploads, SecretStore, SqsHolds, SqsJobs, SqsWakes};
+use collie_aws::{Clients, EventBridgeNotices, QueueUrls, S3Archive, S3Uploads, SecretStore, SqsHolds, SqsJobs, SqsRedrive, SqsWakes};
 use collie_config::Configuration;
 use collie_core::error::Failure;
 use collie_core::repair;
 use collie_dynamo::{DynamoItems, DynamoTracking};
 use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
+use collie_engine::letters::DeadLetters;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Clock, Forge, IssueTracker, Secrets};
 use collie_engine::repair::IssueType;
@@ -93,6 +94,19 @@ impl Shell {
         let notices = EventBridgeNotices::new(Arc::clone(clients), places.event_bus.clone(), places.repair_queue_url.clone());
         let clock = Arc::clone(&self.clock);
         Tracking::new(TrackingPorts { rows: Arc::new(rows), jobs: Arc::new(jobs), notices: Arc::new(notices), clock }, settings)
+    }
+
+    /// What queues gave up.
+    #[must_use]
+    pub fn letters(&self) -> DeadLetters {
+        let Environment { wake_queue_url, hook_queue_url, tracking, .. } = &self.environment;
+        let (wakes, hooks, repairs) = (wake_queue_url.clone(), hook_queue_url.clone(), tracking.repair_queue_url.clone());
+        DeadLetters {
+            letters: Arc::new(self.items()),
+            archive: Arc::new(self.archive()),
+            redrive: Arc::new(SqsRedrive::new(Arc::clone(&self.clients), QueueUrls { wakes, hooks, repairs })),
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     /// Holds messages of the queue at this URL.

@@ -1,5 +1,6 @@
 //! Events as Lambda hands them over.
 
+use crate::Answer;
 use serde_json::{Value, json};
 
 /// A sample of `events/`.
@@ -11,6 +12,19 @@ pub fn sample(name: &str) -> Value {
 /// A queue message.
 pub fn message(id: &str, body: &str) -> Value {
     json!({"messageId": id, "receiptHandle": id, "body": body, "attributes": {}, "messageAttributes": {}, "eventSource": "aws:sqs"})
+}
+
+/// A message of a FIFO queue; its id and its receipt are `fifo`.
+pub fn fifo_message(group: &str, body: &str) -> Value {
+    let mut message = message("fifo", body);
+    message["attributes"] = json!({ "MessageGroupId": group });
+    message
+}
+
+/// The answer that these messages failed.
+pub fn failed(messages: &[&str]) -> Answer {
+    let failures: Vec<_> = messages.iter().map(|id| json!({"itemIdentifier": id})).collect();
+    Answer::Response(json!({ "batchItemFailures": failures }))
 }
 
 /// The event of a queue.

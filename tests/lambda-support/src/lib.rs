@@ -9,7 +9,7 @@ mod table;
 mod world;
 
 pub use aws::{Aws, Hidden, Object, Put, Sent};
-pub use events::{assert_matches, message, queue_event, sample};
+pub use events::{assert_matches, failed, fifo_message, message, queue_event, sample};
 pub use function::Function;
 pub use runtime::{Answer, RuntimeApi};
 pub use table::{Fault, Table};

@@ -42,6 +42,7 @@ pub const BOT: &str = "deps-bot";
 const QUEUE: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-wakes";
 const JOBS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-jobs.fifo";
 const DEAD_JOBS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-jobs-dead.fifo";
+const HOOKS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-hooks";
 const REPAIRS: &str = "https://sqs.eu-central-1.amazonaws.com/111122223333/collie-repairs";
 const SECRET_KEY: &str = "canary-secret-access-key";
 const HOOK_SECRET: &str = "canary-hook-secret";
@@ -122,6 +123,7 @@ impl World {
             ("AWS_ENDPOINT_URL_DYNAMODB", self.table.endpoint.clone()),
             ("COLLIE_TABLE", TABLE.into()),
             ("COLLIE_WAKE_QUEUE_URL", QUEUE.into()),
+            ("COLLIE_HOOK_QUEUE_URL", HOOKS.into()),
             ("COLLIE_JOBS_QUEUE_URL", JOBS.into()),
             ("COLLIE_JOBS_DLQ_URL", DEAD_JOBS.into()),
             ("COLLIE_REPAIR_QUEUE_URL", REPAIRS.into()),

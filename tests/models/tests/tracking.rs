@@ -6,7 +6,7 @@ use collie_core::issue::row::Outcome;
 use collie_models::check;
 use collie_models::tracking::{Mutant, Role, Scenario, Tracking};
 
-use Role::{New, Old, RecoverNew, RecoverOld};
+use Role::{Edit, New, Old, RecoverNew, RecoverOld};
 
 const OPENS_AND_CLOSES: Scenario = Scenario {
     name: "an older build opens b and closes a, a newer one the other way round",
@@ -31,6 +31,8 @@ fn scenarios() -> Vec<Scenario> {
         roles(&[Old, RecoverOld, New]),
         roles(&[Old, RecoverNew, New]),
         roles(&[Old, RecoverOld, RecoverOld]),
+        roles(&[Old, Edit, New]),
+        roles(&[Old, RecoverOld, Edit]),
         Scenario { name: "a closed issue opens again", closed: &["b"], ..roles(&[Old, RecoverOld, New]) },
         Scenario { name: "both builds report both", old: &["a", "b"], new: &["a", "b"], ..roles(&[Old, RecoverOld, New]) },
         Scenario { name: "nobody reports anything", open: &["a", "b"], old: &[], new: &[], ..roles(&[Old, RecoverOld, New]) },

@@ -3,6 +3,7 @@
 pub(crate) mod blobs;
 pub(crate) mod errors;
 pub(crate) mod hooks;
+pub(crate) mod letters;
 pub(crate) mod lifecycle;
 pub(crate) mod progress;
 pub(crate) mod queues;
@@ -49,6 +50,10 @@ fn callers(state: &ApiState) -> Router<ApiState> {
         .route("/work-items/{id}/retry", post(lifecycle::retry))
         .route("/work-items/{id}/cancel", post(lifecycle::cancel))
         .route("/blobs", post(blobs::announce))
+        .route("/dead-letters", get(letters::list))
+        .route("/dead-letters/{id}", get(letters::show))
+        .route("/dead-letters/{id}/redrive", post(letters::redrive))
+        .route("/dead-letters/{id}/abandon", post(letters::abandon))
         .nest("/queues/{queue}", queues())
         .route_layer(map_response(private))
         .route_layer(from_fn_with_state(state.clone(), pace::changes))

@@ -3,12 +3,14 @@
 mod answers;
 mod explanation;
 mod item;
+mod letters;
 mod timeline;
 mod tracking;
 
 pub(crate) use answers::{Alive, Me, Offered, ProblemDocument, Submitted, Taken, Validated};
 pub(crate) use explanation::ExplanationView;
 pub(crate) use item::{ItemPage, WorkItem};
+pub(crate) use letters::{LetterList, LetterView};
 pub(crate) use timeline::TimelineView;
 pub(crate) use tracking::{
     AcceptedIssues, AdmittedRequest, AnalysisEnd, BuiltRequest, EndedRequest, IssueHistory, IssuePage, IssueView, LogView, RequestHistory,

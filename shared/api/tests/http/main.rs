@@ -7,6 +7,7 @@ mod blobs;
 mod door;
 mod failures;
 mod grants;
+mod letters;
 mod moving;
 mod pace;
 mod pages;

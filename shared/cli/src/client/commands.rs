@@ -1,5 +1,6 @@
 //! The commands that talk to a server.
 
+use super::letters::{self, Letters};
 use super::progress::{Board, Look};
 use super::tracking::{self, Issues, Requests};
 use super::{Client, render};
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Issues(With<Issues>),
     /// Show a request of a queue: its build, what happened to it, and what it meant for issues.
     Requests(With<Requests>),
+    /// Look at messages that queues gave up, send them again, or put an end to them; for admins.
+    Dlq(With<Letters>),
 }
 
 impl Command {
@@ -82,7 +85,8 @@ impl Command {
             | Self::Retry(With { access, .. })
             | Self::Cancel(With { access, .. })
             | Self::Issues(With { access, .. })
-            | Self::Requests(With { access, .. }) => access,
+            | Self::Requests(With { access, .. })
+            | Self::Dlq(With { access, .. }) => access,
         }
     }
 }
@@ -195,6 +199,7 @@ pub(crate) async fn run(command: Command) -> Result<(), Error> {
         Command::Retry(c) => print.moved(&retry(&client, &c.what).await?),
         Command::Cancel(c) => print.moved(&cancel(&client, c.what).await?),
         Command::Issues(c) => print.rows(&tracking::issues(&client, c.what).await?, tracking::show_issues),
+        Command::Dlq(c) => print.rows(&letters::ask(&client, c.what).await?, letters::show),
         Command::Requests(c) => print.rows(&tracking::request(&client, c.what).await?, tracking::show_request),
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The client of the HTTP API.
 
 pub(crate) mod commands;
+pub(crate) mod letters;
 pub(crate) mod progress;
 pub(crate) mod render;
 pub(crate) mod tracking;

@@ -208,7 +208,7 @@ fn unit(issue: &Value) -> String {
 }
 
 /// How long ago, in the largest unit that says something.
-fn age(value: &Value, pointer: &str, now: Timestamp) -> String {
+pub(super) fn age(value: &Value, pointer: &str, now: Timestamp) -> String {
     let text = at(value, pointer);
     let Some(then) = Timestamp::parse(&text) else { return text };
     let seconds = now.since(then).as_secs();

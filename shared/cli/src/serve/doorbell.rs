@@ -6,7 +6,8 @@
 use async_trait::async_trait;
 use collie_core::error::Failure;
 use collie_core::id::ItemId;
-use collie_engine::ports::Wakes;
+use collie_core::letter::Origin;
+use collie_engine::ports::{Redrive, Wakes};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::time::Duration;
@@ -45,6 +46,21 @@ impl Wakes for Doorbell<ItemId> {
     async fn send(&self, item: &ItemId, delay: Duration) -> Result<(), Failure> {
         self.ring(item.clone(), delay);
         Ok(())
+    }
+}
+
+/// Rings for the item of a wake-up that is sent again. Other letters come from queues that this process does not have.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalRedrive(pub(crate) Doorbell<ItemId>);
+
+#[async_trait]
+impl Redrive for LocalRedrive {
+    async fn send(&self, origin: Origin, body: &str) -> Result<(), Failure> {
+        let item = serde_json::from_str::<serde_json::Value>(body).ok().and_then(|wake| Some(ItemId::new(wake.get("item_id")?.as_str()?)));
+        match item.filter(|_| origin == Origin::Wakes) {
+            Some(item) => self.0.send(&item, Duration::ZERO).await,
+            None => Err(Failure::rejected("letter_not_sent", "this process has no such queue; redrive the letter where it came from")),
+        }
     }
 }
 

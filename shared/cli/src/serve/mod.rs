@@ -31,6 +31,7 @@ use collie_auth::local::LocalIssuer;
 use collie_config::{Configuration, MAIN};
 use collie_core::id::ItemId;
 use collie_engine::blobs::Blobs;
+use collie_engine::letters::DeadLetters;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::{CiReports, Clock, IssueTracker, Items, Wakes};
 use collie_engine::repair::{IssueType, WorkItems};
@@ -38,7 +39,7 @@ use collie_engine::settings::Repair;
 use collie_engine::tracking::detect::Detector;
 use collie_engine::{Engine, Ports};
 use collie_system::RandomIds;
-use doorbell::Doorbell;
+use doorbell::{Doorbell, LocalRedrive};
 use forge::{Forge, Reached};
 use gitlab_sim::{DEMO_ADMIN_TOKEN, DEMO_BOT_TOKEN, DEMO_PROJECT_PATH};
 use hook::{HookSecret, Registrar};
@@ -185,6 +186,7 @@ impl Server {
         let uploads = LocalUploads::new(&api, archive.clone());
         let blobs = Blobs::new(Arc::new(uploads.clone()), Arc::new(archive.clone()), Arc::new(SystemClock));
         let settings = Arc::new(forge.settings);
+        let letters = letters(&store, archive.clone(), &bell);
         let line = Line::new(&data_dir);
         let tracking = line.tracking(&store, Arc::clone(&settings));
         let gitlab_port = Arc::new(forge.gitlab);
@@ -195,8 +197,17 @@ impl Server {
         let tracking = tracking.with_executor(Repair::WorkItem, Arc::new(WorkItems::new(engine.clone())));
         let limiter = Limiter::new(Arc::new(store.items.clone()), Arc::new(SystemClock), rate);
         let (auth, request_ids) = (Arc::new(callers), Arc::new(RandomIds));
-        let state =
-            ApiState { engine: engine.clone(), tracking: tracking.clone(), blobs, limiter, auth, oauth_proxy, hooks: door, request_ids };
+        let state = ApiState {
+            engine: engine.clone(),
+            tracking: tracking.clone(),
+            letters,
+            blobs,
+            limiter,
+            auth,
+            oauth_proxy,
+            hooks: door,
+            request_ids,
+        };
         let orphans = due::orphans(&store.items).await.map_err(|failure| failure.to_string())?;
 
         let (stop_intake, stop) = stop::order();
@@ -288,6 +299,16 @@ fn ports(store: &Store, gitlab: Arc<collie_gitlab::GitLab>, archive: FileArchive
         wakes: Arc::new(bell.clone()) as Arc<dyn Wakes>,
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
+    }
+}
+
+/// No queue of this process gives anything up; what another deployment kept can be looked at.
+fn letters(store: &Store, archive: FileArchive, bell: &Doorbell<ItemId>) -> DeadLetters {
+    DeadLetters {
+        letters: Arc::new(store.items.clone()),
+        archive: Arc::new(archive),
+        redrive: Arc::new(LocalRedrive(bell.clone())),
+        clock: Arc::new(SystemClock),
     }
 }
 

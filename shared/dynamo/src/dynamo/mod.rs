@@ -3,6 +3,7 @@
 mod change;
 mod create;
 mod error;
+pub(crate) mod letters;
 mod read;
 mod small;
 mod tracking;

@@ -127,7 +127,7 @@ impl DynamoItems {
         Err(contended())
     }
 
-    async fn query(&self, query: Query, limit: usize) -> Result<Vec<Attributes>, Failure> {
+    pub(super) async fn query(&self, query: Query, limit: usize) -> Result<Vec<Attributes>, Failure> {
         let request = self.client.query().table_name(&self.table).set_index_name(query.index.map(str::to_owned));
         let pages = request
             .key_condition_expression(query.search.conditions())
@@ -149,11 +149,11 @@ impl DynamoItems {
 }
 
 /// One query of the table or of an index.
-struct Query {
-    index: Option<&'static str>,
-    search: Write,
-    filter: Option<String>,
-    forward: bool,
+pub(super) struct Query {
+    pub(super) index: Option<&'static str>,
+    pub(super) search: Write,
+    pub(super) filter: Option<String>,
+    pub(super) forward: bool,
 }
 
 /// What the index itself can leave out.

@@ -60,7 +60,7 @@ impl DynamoItems {
     }
 
     /// False where the condition does not hold.
-    async fn write_where(&self, key: &Key, mut write: Write, row: &Row) -> Result<bool, Failure> {
+    pub(super) async fn write_where(&self, key: &Key, mut write: Write, row: &Row) -> Result<bool, Failure> {
         write.set_row(row);
         cost::write_units(units::of_size(units::row_size(key, row)));
         let request = self.client.update_item().table_name(&self.table).set_key(Some(attribute::of_key(key)));

@@ -13,6 +13,7 @@ mod failures;
 mod fixture;
 mod holder;
 mod lease;
+mod letters;
 mod reads;
 mod stores;
 mod successor;
@@ -116,6 +117,11 @@ mod contract {
             the_same_completion_again_makes_one_next_life
             a_moved_head_refuses_the_whole_completion
             a_taken_id_refuses_the_whole_completion
+        }
+        letters {
+            a_letter_is_kept_once
+            a_letter_is_decided_about_on_what_was_read
+            letters_page_by_id_and_filter_by_state
         }
         reads {
             due_items_come_oldest_first_up_to_time_and_limit

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::Client;
 use collie_dynamo::{DynamoItems, DynamoTracking, MemoryItems, MemoryTracking, local, schema};
-use collie_engine::ports::{Items, Rates, TrackingRows};
+use collie_engine::ports::{Items, Letters, Rates, TrackingRows};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use std::sync::Arc;
 pub(crate) type Store = Arc<dyn Stores>;
 
 /// Every port of the store.
-pub(crate) trait Stores: Items + Rates {}
+pub(crate) trait Stores: Items + Letters + Rates {}
 
-impl<T: Items + Rates> Stores for T {}
+impl<T: Items + Letters + Rates> Stores for T {}
 
 pub(crate) const TABLE: &str = "collie";
 

@@ -28,6 +28,8 @@ pub struct Record {
     pub message_id: String,
     /// By which this receipt of it can be held; empty where the platform does not say.
     pub receipt_handle: String,
+    /// Its group, in a FIFO queue.
+    pub group: Option<String>,
     /// Its body.
     pub body: String,
     /// Its attributes that are text, by name.
@@ -75,11 +77,12 @@ impl Record {
     /// # Errors
     /// Where it is not what SQS hands over.
     pub(super) fn decode(message_id: &str, value: Value) -> Result<Self, Failure> {
+        let group = group(&value);
         let mut wire: Wire = serde_json::from_value(value).map_err(|error| Failure::rejected("malformed_record", error.to_string()))?;
         let named = |(name, attribute): (String, WireAttribute)| Some((name, attribute.string_value?));
         let attributes = wire.message_attributes.take().unwrap_or_default().into_iter().filter_map(named).collect();
         let Wire { body, receipt_handle, source, .. } = wire;
-        Ok(Self { message_id: message_id.to_owned(), receipt_handle, body, attributes, source: source.unwrap_or_default() })
+        Ok(Self { message_id: message_id.to_owned(), receipt_handle, group, body, attributes, source: source.unwrap_or_default() })
     }
 
     /// Whether this is one of the messages that AWS makes up for tests.

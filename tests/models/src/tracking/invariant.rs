@@ -113,6 +113,10 @@ fn judge_row(model: &Tracking, actor: &Actor, table: &Table, old: Option<&Issue>
     if old.is_some_and(|old| old.processed.request > new.processed.request) {
         return Some("S2: a row went back");
     }
+    if actor.role == Role::Edit {
+        let edited = old.is_some_and(|old| *new == Issue { metadata: new.metadata.clone(), version: old.version + 1, ..old.clone() });
+        return (!edited).then_some("S13: an edit changed more than metadata");
+    }
     if old.is_some_and(|old| old.metadata != new.metadata) {
         return Some("S13: metadata is lost");
     }

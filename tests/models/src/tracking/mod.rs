@@ -33,6 +33,8 @@ pub enum Role {
     RecoverOld,
     /// A recovery of the newer request.
     RecoverNew,
+    /// A hook that edits the metadata of issue `a`.
+    Edit,
 }
 
 /// What is known before, what each build reports, and who is there.
@@ -63,8 +65,21 @@ pub enum Work {
     Deliver(Delivery),
     /// A recovery's.
     Recover(Recovery),
+    /// A hook's edit.
+    Edit(Edition),
     /// None any more.
     Gone,
+}
+
+/// Where a hook's edit is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Edition {
+    /// Reads the row.
+    Read,
+    /// Writes it on the version that was read.
+    Write(Box<Issue>),
+    /// There was no row, or it is written, or refused.
+    Over,
 }
 
 /// Someone who works.
@@ -144,6 +159,7 @@ impl Tracking {
             Role::New => deliver(self.new),
             Role::RecoverOld => Work::Recover(Recovery::new(self.old)),
             Role::RecoverNew => Work::Recover(Recovery::new(self.new)),
+            Role::Edit => Work::Edit(Edition::Read),
         }
     }
 
@@ -211,7 +227,7 @@ impl Tracking {
                 actor.work = self.work(actor.role);
                 self.settle(actor);
             }
-            End::Delivered(_) | End::Recovered(_) => actor.work = Work::Gone,
+            End::Delivered(_) | End::Recovered(_) | End::Edited => actor.work = Work::Gone,
         }
     }
 
@@ -246,6 +262,8 @@ pub enum End {
     Delivered(Verdict),
     /// A recovery's.
     Recovered(Recovered),
+    /// An edit's.
+    Edited,
 }
 
 impl Work {
@@ -253,6 +271,7 @@ impl Work {
         match self {
             Self::Deliver(delivery) => Some(ending(delivery.effect(NOW), End::Delivered)),
             Self::Recover(recovery) => Some(ending(recovery.effect(NOW), End::Recovered)),
+            Self::Edit(edition) => Some(edition.effect()),
             Self::Gone => None,
         }
     }
@@ -261,6 +280,7 @@ impl Work {
         match self {
             Self::Deliver(delivery) => delivery.resume(answer, NOW),
             Self::Recover(recovery) => recovery.resume(answer, NOW),
+            Self::Edit(edition) => edition.resume(answer),
             Self::Gone => {}
         }
     }
@@ -270,6 +290,27 @@ impl Work {
         if let Self::Deliver(Delivery { stage: collie_core::issue::delivery::Stage::Walk(walk), .. }) = self {
             walk.alarm = None;
         }
+    }
+}
+
+impl Edition {
+    fn effect(&self) -> Effect<End> {
+        match self {
+            Self::Read => Effect::Read(RowKey::issue(&fixture::key("a"))),
+            Self::Write(row) => {
+                let set = BTreeMap::from([("hook/edited".to_owned(), "yes".to_owned())]);
+                let edits = collie_core::issue::call::edit_metadata(row, row.version, &set, &[]);
+                edits.map_or(Effect::Done(End::Edited), |(_, edits)| Effect::Write(edits))
+            }
+            Self::Over => Effect::Done(End::Edited),
+        }
+    }
+
+    fn resume(&mut self, answer: Answer) {
+        *self = match self {
+            Self::Read => answer.row().map_or(Self::Over, |row| Self::Write(Box::new(row))),
+            Self::Write(_) | Self::Over => Self::Over,
+        };
     }
 }
 

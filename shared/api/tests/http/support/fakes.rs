@@ -9,13 +9,14 @@ use collie_core::id::{ItemId, JobId, MrIid, NoteId, PipelineId, Sha, Token};
 use collie_core::issue::delivery::Reason;
 use collie_core::issue::hook::Notice;
 use collie_core::issue::id::{QueueName, RequestId};
+use collie_core::letter::Origin;
 use collie_core::mr::ticket::MergeTicket;
 use collie_core::mr::train::CarState;
 use collie_core::mr::view::{Branch, ChangedPaths, Commit, Job, MergeRequest, Note};
 use collie_core::time::Timestamp;
 use collie_engine::access::Caller;
 use collie_engine::ports::{
-    Announced, Archive, Clock, Forge, Ids, JobRetry, Jobs, MergeOptions, MrEdit, NewCommit, NewMergeRequest, Notices, ProjectRef,
+    Announced, Archive, Clock, Forge, Ids, JobRetry, Jobs, MergeOptions, MrEdit, NewCommit, NewMergeRequest, Notices, ProjectRef, Redrive,
     SignedUpload, Stored, TraceTail, Tree, Uploads, Wakes,
 };
 use std::collections::BTreeMap;
@@ -108,6 +109,17 @@ impl Ids for Tally {
 
     fn jitter(&self) -> f64 {
         0.5
+    }
+}
+
+/// Dead letters that were sent again.
+pub(crate) struct Resent(pub(crate) Arc<Mutex<Vec<(Origin, String)>>>);
+
+#[async_trait]
+impl Redrive for Resent {
+    async fn send(&self, origin: Origin, body: &str) -> Result<(), Failure> {
+        self.0.lock().unwrap().push((origin, body.to_owned()));
+        Ok(())
     }
 }
 

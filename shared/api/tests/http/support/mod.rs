@@ -11,6 +11,7 @@ use collie_core::id::{ItemId, ProjectId, Token};
 use collie_core::issue::delivery::Limits;
 use collie_core::issue::id::QueueName;
 use collie_core::item::Item;
+use collie_core::letter::Origin;
 use collie_core::mr::wanted::ProjectRules;
 use collie_core::policy::Policy;
 use collie_core::queue::{Belief, Change, Commit, Ending};
@@ -19,6 +20,7 @@ use collie_core::time::Timestamp;
 use collie_dynamo::{MemoryItems, MemoryTracking};
 use collie_engine::blobs::Blobs;
 use collie_engine::credential::Credential;
+use collie_engine::letters::DeadLetters;
 use collie_engine::limiter::Limiter;
 use collie_engine::ports::{Items, ProjectRef};
 use collie_engine::settings::{Detector, Project, Queue, Repair, Settings};
@@ -49,6 +51,8 @@ pub(crate) struct World {
     pub(crate) rings: Arc<Mutex<Vec<Ring>>>,
     pub(crate) drawer: Arc<Drawer>,
     pub(crate) tracking: Tracking,
+    pub(crate) letters: DeadLetters,
+    pub(crate) resent: Arc<Mutex<Vec<(Origin, String)>>>,
 }
 
 /// An answer, read to its end.
@@ -110,7 +114,7 @@ impl World {
             notices: Arc::new(fakes::Silent),
             clock: Arc::new(Still),
         };
-        let (items, drawer, rings) = (MemoryItems::new(), Arc::new(Drawer::default()), Arc::default());
+        let (items, drawer, rings, resent) = (MemoryItems::new(), Arc::new(Drawer::default()), Arc::default(), Arc::default());
         let ports = Ports {
             items: Arc::new(items.clone()),
             forge: Arc::new(NoForge),
@@ -118,6 +122,12 @@ impl World {
             wakes: Arc::new(fakes::Bell(Arc::clone(&rings))),
             clock: Arc::new(Still),
             ids: Arc::new(Tally::default()),
+        };
+        let letters = DeadLetters {
+            letters: Arc::new(items.clone()),
+            archive: drawer.clone(),
+            redrive: Arc::new(fakes::Resent(Arc::clone(&resent))),
+            clock: Arc::new(Still),
         };
         let connection = HookConnection { slug: "main".into(), host: HOST.into(), secret };
         let unset = HookConnection { slug: "unset".into(), host: HOST.into(), secret: SecretString::from("").into() };
@@ -128,12 +138,13 @@ impl World {
             limiter,
             engine: Engine::new(ports, Arc::new(settings())),
             tracking: Tracking::new(tracking.clone(), Arc::new(settings())),
+            letters: letters.clone(),
             auth: Arc::new(Callers),
             oauth_proxy,
             hooks: HookDoor { connections: vec![connection, unset] },
             request_ids: Arc::new(Tally::default()),
         };
-        Self { router: router(state), items, rings, drawer, tracking: Tracking::new(tracking, Arc::new(settings())) }
+        Self { router: router(state), items, rings, drawer, letters, resent, tracking: Tracking::new(tracking, Arc::new(settings())) }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
