@@ -79,7 +79,8 @@ async fn whk_01() {
     }
 }
 
-/// A delivery that is sent again days later, by hand, has no second effect, whether its key is still remembered or not.
+/// A delivery that is sent again days later, by hand, has no second effect, whether its key is still remembered or not. So has a dead letter
+/// that is redriven, which comes under another id (SQS-10).
 #[tokio::test]
 async fn whk_02() {
     let (world, id) = told().await;

@@ -34,7 +34,7 @@ impl IssueType {
         let outcome = Outcome::progress(outcome).knowing(facts.document()).blocking(Block::Clear);
         Ok(match wish.has_openings {
             true => outcome.with(decide::needs_issue(), Dimension::deferred(run.now().after(RECHECK), "regular look at what is open")),
-            false => outcome.ending(End::Completed(ResultKind::Resolved)),
+            false => outcome.with(decide::needs_issue(), Dimension::done()).ending(End::Completed(ResultKind::Resolved)),
         })
     }
 
