@@ -7,7 +7,7 @@ use collie_core::issue::row::{Analysis, Event, Outcome};
 use collie_engine::tracking::detect::Looked;
 use collie_scenarios::Effects;
 use collie_scenarios::detected::Detected;
-use gitlab_sim::{DEMO_PROJECT_ID, JobOutcome, JobRule, JunitCase, JunitReport, PipelineMode};
+use gitlab_sim::{ApiRequest, DEMO_ADMIN_TOKEN, DEMO_PROJECT_ID, JobOutcome, JobRule, JunitCase, JunitReport, PipelineMode};
 use std::collections::BTreeSet;
 
 const CI: &str = "stages: [test, deploy]\nunit: {stage: test, script: x}\nlint: {stage: test, script: x}\n\
@@ -348,10 +348,17 @@ async fn a_look_that_was_overtaken_never_admits_an_older_pipeline_behind_a_newer
 #[tokio::test]
 async fn pipelines_of_merge_requests_and_other_branches_are_no_builds() {
     let world = project(CI).await;
-    world.sim.set_settings(DEMO_PROJECT_ID, |settings| settings.pipelines = PipelineMode::Branch);
     world.breaks("unit");
     world.sim.push(DEMO_PROJECT_ID, "feature", &[("x", Some("x"))], "Feature", "developer");
     world.run();
+    world.sim.set_settings(DEMO_PROJECT_ID, |settings| settings.pipelines = PipelineMode::MergedResults);
+    let body = r#"{"source_branch":"feature","target_branch":"main","title":"Feature"}"#;
+    let headers = vec![("PRIVATE-TOKEN".into(), DEMO_ADMIN_TOKEN.into()), ("Content-Type".into(), "application/json".into())];
+    let uri = format!("/api/v4/projects/{DEMO_PROJECT_ID}/merge_requests");
+    world.sim.call(ApiRequest { method: "POST".into(), uri, headers, body: body.into() }).unwrap();
+    world.run();
+    let made: Vec<_> = world.sim.pipelines(DEMO_PROJECT_ID).into_iter().map(|pipeline| pipeline.reference).collect();
+    assert_eq!(made, ["feature", "refs/merge-requests/1/merge"]);
     assert_eq!(world.look().await, Some(Ok(Looked::default())));
     assert_eq!((world.requests().await, world.open().await), (vec![], vec![]));
 }

@@ -29,7 +29,7 @@ pub const MAX_CALLS: usize = 200;
 /// Pipelines that one look admits.
 const MAX_ADMISSIONS: usize = 50;
 /// Jobs that one look goes on with, oldest first; those behind them are tracked after them anyway.
-const MAX_JOBS: usize = 50;
+const MAX_JOBS: usize = 100;
 
 /// What one look did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -244,9 +244,14 @@ impl Look<'_> {
     /// The build of a pipeline's request; none where a caller gave it another.
     async fn build_of(&self, request: &Request, pipeline: PipelineId) -> Result<Option<Build>, Failure> {
         let id = BuildId::new(pipeline.to_string());
-        let associated = self.tracking().associate(self.name(), request.id, &id).await;
-        if self.taken("associate", associated)?.is_none() {
+        if request.build.as_ref().is_some_and(|own| *own != id) {
             return Ok(None);
+        }
+        if request.build.is_none() {
+            let associated = self.tracking().associate(self.name(), request.id, &id).await;
+            if self.taken("associate", associated)?.is_none() {
+                return Ok(None);
+            }
         }
         self.tracking().row(self.name(), &RowKey::build(&id)).await
     }
