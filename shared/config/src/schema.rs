@@ -284,6 +284,9 @@ mod tests {
             ("/connections/main/concurrency", json!(-1)),
         ] {
             let mut file = complete();
+            if !place.starts_with("/queues") {
+                file["queues"] = json!({});
+            }
             *file.pointer_mut(place).unwrap() = value;
             assert_eq!(Configuration::parse(&file.to_string()).unwrap_err().len(), 1, "{place}");
         }

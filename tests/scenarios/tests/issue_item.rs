@@ -100,6 +100,7 @@ fn no_crash_makes_a_second_issue_or_loses_one() {
         build(&world, "b1", &["unit/a"]).await;
         build(&world, "b2", &["unit/a", "unit/b"]).await;
         build(&world, "b3", &[]).await;
+        world.until_all_ended(HOUR).await;
         let shown = issues(&world);
         let doubled = world.effects().was_doubled("tracker.open_issue");
         assert!(shown.len() == 1 || doubled, "{shown:?}");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking, and its counts are read")]
 
 use collie_core::issue::row::{Analysis, Milestone, Outcome};
+use collie_engine::tracking::work::HOLD;
 use collie_scenarios::tracked::{Seen, Tracked};
 use collie_scenarios::{Effects, survives_crash_at_every_effect};
 use std::collections::BTreeSet;
@@ -47,7 +48,7 @@ async fn abandoned(queue: &Tracked) {
     queue.settle().await;
     let second = queue.start("commit 1").await;
     queue.report(second, &["t/b", "t/c"]).await.unwrap();
-    queue.look().await;
+    while queue.look().await != Some(HOLD) {}
     queue.end_analysis(second, Analysis::Abandoned, None).await;
     queue.conclude(second, Outcome::Failed).await;
     queue.settle().await;

@@ -13,8 +13,8 @@ async fn kept() -> World {
 }
 
 fn letter(state: &str, redrives: u64, decided: Option<&str>) -> Value {
-    json!({"id": "m1", "origin": "wakes", "about": "0198-item", "state": state, "kept_at": "2026-01-31T18:04:04Z", "redrives": redrives,
-        "decided_by": decided, "decided_at": decided.map(|_| "2026-01-31T18:04:04Z")})
+    json!({"id": "m1", "origin": "wakes", "about": "0198-item", "state": state, "kept_at": "2026-01-31T18:04:04.000Z", "redrives": redrives,
+        "decided_by": decided, "decided_at": decided.map(|_| "2026-01-31T18:04:04.000Z")})
 }
 
 #[tokio::test]

@@ -78,7 +78,8 @@ async fn issues_are_reported_listed_closed_and_told_apart() {
     let events: Vec<_> = history["items"].as_array().unwrap().iter().map(|e| (e["event"].clone(), e["build_id"].clone())).collect();
     assert_eq!(events, [(json!("opened"), json!("b1")), (json!("closed"), json!("b2"))]);
     let entry = world.get("watcher", &format!("{QUEUE}/issue/log?task=unit&unit=b&build=b2&event=reported")).await.json();
-    let want = json!({"event": "reported", "build_id": "b2", "request_id": "2", "at": "2026-01-31T18:04:04Z", "first_seen_build_id": "b1"});
+    let want =
+        json!({"event": "reported", "build_id": "b2", "request_id": "2", "at": "2026-01-31T18:04:04.000Z", "first_seen_build_id": "b1"});
     assert_eq!(entry, want);
 }
 
@@ -88,10 +89,10 @@ async fn a_request_shows_what_happened_to_it_and_the_queue_where_it_stands() {
     let first = built(&world, "commit 1", "b1", json!([issue("unit", "")])).await;
     let history = world.get("watcher", &format!("{QUEUE}/requests/{first}/history")).await.json();
     let want = json!({
-        "request_id": "1", "uri": "commit 1", "build_id": "b1", "outcome": "failed", "admitted_at": "2026-01-31T18:04:04Z",
+        "request_id": "1", "uri": "commit 1", "build_id": "b1", "outcome": "failed", "admitted_at": "2026-01-31T18:04:04.000Z",
         "items": [
-            {"event_id": "event/build_analysis_completed/b1", "event": "build_analysis_completed", "at": "2026-01-31T18:04:04Z", "build_id": "b1"},
-            {"event_id": "event/issues_reconciled/b1", "event": "issues_reconciled", "at": "2026-01-31T18:04:04Z", "build_id": "b1",
+            {"event_id": "event/build_analysis_completed/b1", "event": "build_analysis_completed", "at": "2026-01-31T18:04:04.000Z", "build_id": "b1"},
+            {"event_id": "event/issues_reconciled/b1", "event": "issues_reconciled", "at": "2026-01-31T18:04:04.000Z", "build_id": "b1",
                 "suppressed": "task_wide"},
         ],
         "next_cursor": null,
@@ -101,9 +102,9 @@ async fn a_request_shows_what_happened_to_it_and_the_queue_where_it_stands() {
     let tracking = world.get("watcher", &format!("{QUEUE}/tracking")).await.json();
     let want = json!({
         "checkpoint": {"phase": "finalized", "request_id": "1", "build_id": "b1", "finalize": true, "suppressed": "task_wide",
-            "began_at": "2026-01-31T18:04:04Z"},
-        "oldest_job": {"request_id": "2", "registered_at": "2026-01-31T18:04:04Z", "age_seconds": 0,
-            "last_seen_at": "2026-01-31T18:04:04Z", "failures": 0, "holds": 0},
+            "began_at": "2026-01-31T18:04:04.000Z"},
+        "oldest_job": {"request_id": "2", "registered_at": "2026-01-31T18:04:04.000Z", "age_seconds": 0,
+            "last_seen_at": "2026-01-31T18:04:04.000Z", "failures": 0, "holds": 0},
     });
     assert_eq!(tracking, want);
     let meant = world.get("watcher", &format!("{QUEUE}/requests/2/issues")).await.json();

@@ -102,8 +102,8 @@ The CI job <code>unit tests</code> fails on <code>main</code> (queue `app-main`)
 
 | What | Failing since build | Since |
 |---|---|---|
-| the whole job | <code>812</code> | 2026-01-31T18:04:04Z |
-| <code>a&#58;&#58;b&#124;c</code> | <code>812</code> | 2026-01-31T18:04:04Z |
+| the whole job | <code>812</code> | 2026-01-31T18:04:04.000Z |
+| <code>a&#58;&#58;b&#124;c</code> | <code>812</code> | 2026-01-31T18:04:04.000Z |
 ";
         assert_eq!(description(&ItemId::new("0198-item"), &wanted("unit tests"), &openings, false), want);
         assert_eq!(title(&wanted("unit tests")), "CI: unit tests fails on main");
