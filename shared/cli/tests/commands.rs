@@ -27,7 +27,7 @@ async fn the_ready_line_says_where_everything_is() {
     let mut expected = ["ready", "api", "gitlab", "token_command", "project", "connection", "queue", "gitlab_token"];
     expected.sort_unstable();
     assert_eq!(keys, expected);
-    assert_eq!((&ready["ready"], &ready["project"], &ready["queue"]), (&json!(true), &json!("demo/app"), &Value::Null));
+    assert_eq!((&ready["ready"], &ready["project"], &ready["queue"]), (&json!(true), &json!("demo/app"), &json!("demo")));
     assert!(ready["token_command"].as_str().unwrap().starts_with("collie token --data-dir "));
     assert_eq!(server.terminate().await.code(), Some(0));
 }
@@ -126,17 +126,55 @@ async fn a_data_directory_has_one_server() {
     assert_eq!(simulated(directory.path()).await.terminate().await.code(), Some(0));
 }
 
+/// Sends a document with an admin's token.
+async fn send(server: &Server, token: &str, method: reqwest::Method, path: &str, body: Value) -> Value {
+    let request = reqwest::Client::new().request(method, format!("{}/v1/queues/demo/{path}", server.api())).bearer_auth(token);
+    request.json(&body).send().await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test]
+async fn issues_that_a_build_reported_are_listed_and_its_request_is_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = simulated(directory.path()).await;
+    let (_, token, _) = outcome(&["token", "--admin", "--data-dir", directory.path().to_str().unwrap()]).await;
+    let token = token.trim();
+    let post = async |path: &str, body: Value| send(&server, token, reqwest::Method::POST, path, body).await;
+    assert_eq!(post("requests", json!({"uri": "git:1"})).await, json!({"request_id": "1"}));
+    send(&server, token, reqwest::Method::PUT, "requests/1/build", json!({"build_id": "b1"})).await;
+    let issues = json!([{"task_id": "unit tests", "unit_id": "a::b"}, {"task_id": "lint", "unit_id": "x"}]);
+    assert_eq!(post("issues", json!({"build_id": "b1", "issues": issues})).await, json!({"accepted": 2}));
+    post("analysis", json!({"build_id": "b1", "state": "completed"})).await;
+    post("requests/1/outcome", json!({"outcome": "failed"})).await;
+    let shown = loop {
+        let (code, shown, errors) = server.client(token, &["requests", "show", "demo", "1"]).await;
+        assert_eq!(code, 0, "{errors}");
+        if shown.contains("complete") {
+            break shown;
+        }
+    };
+    assert!(shown.contains("uri           git:1\nbuild         b1\noutcome       failed\n"), "{shown}");
+    assert!(shown.ends_with("issues\n  new  lint / x\n  new  unit tests / a::b\n"), "{shown}");
+    let (_, listed, _) = server.client(token, &["issues", "demo", "--task-prefix", "unit"]).await;
+    let rows: Vec<_> = listed.lines().map(|line| line.split_once("b1").map_or(line, |(row, _)| row)).collect();
+    assert_eq!(rows, ["task        unit  status  since build  changed", "unit tests  a::b  open    "]);
+    let (_, history, _) = server.client(token, &["issues", "history", "demo", "lint", "x"]).await;
+    assert!(history.ends_with("opened  by build b1 of request 1\n"), "{history}");
+    assert_eq!(server.client(token, &["dlq", "list"]).await.1, "no dead letters\n");
+    let (code, _, errors) = server.client(&server.token().await, &["issues", "demo"]).await;
+    assert!(code == 1 && errors.contains("no grant `ci_read` or `ci_report` names it"), "{errors}");
+}
+
 #[tokio::test]
 async fn a_configuration_that_cannot_be_honoured_is_refused_with_all_its_problems() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("collie.yaml");
-    std::fs::write(&file, "queues: {}\nprojects: [{path: demo/app, merge: rocket}]\ncolour: red\n").unwrap();
+    std::fs::write(&file, "audit: {}\nprojects: [{path: demo/app, merge: rocket}]\ncolour: red\n").unwrap();
     let data_dir = directory.path().join("data");
     let (file, data_dir) = (file.to_str().unwrap(), data_dir.to_str().unwrap());
     let (code, _, errors) = outcome(&["serve", "--simulator", "--config", file, "--data-dir", data_dir]).await;
     assert_eq!(code, 2, "{errors}");
     let merge = "projects[0].merge: \"rocket\" is neither \"direct\" nor \"train\"";
-    for problem in ["queues: is not supported yet", merge, "colour: is no key"] {
+    for problem in ["audit: is not supported yet", merge, "colour: is no key"] {
         assert!(errors.contains(problem), "{problem} in {errors}");
     }
 }
