@@ -128,6 +128,7 @@ async fn a_data_directory_has_one_server() {
 
 /// Sends a document with an admin's token.
 async fn send(server: &Server, token: &str, method: reqwest::Method, path: &str, body: Value) -> Value {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let request = reqwest::Client::new().request(method, format!("{}/v1/queues/demo/{path}", server.api())).bearer_auth(token);
     request.json(&body).send().await.unwrap().json().await.unwrap()
 }

@@ -177,11 +177,14 @@ fn hidden(bytes: &[u8], pointer: &str) -> Vec<Violation> {
 const BLOCK: usize = 64;
 
 /// Looks at the characters that could be hidden ones, by their first two bytes; all others are passed over without being decoded, and
-/// blocks without such a first byte in one go: most text of most scripts.
+/// blocks without such a beginning in one go: most text of most scripts.
 fn each_hidable(text: &[u8], mut look: impl FnMut(usize, char)) {
-    let (blocks, rest) = text.as_chunks::<BLOCK>();
-    let leading = blocks.iter().enumerate().filter(|(_, block)| has_lead(block)).map(|(index, _)| index * BLOCK);
-    for start in leading.chain([text.len() - rest.len()]) {
+    let (blocks, _) = text.as_chunks::<BLOCK>();
+    let (nexts, _) = text.get(1..).unwrap_or_default().as_chunks::<BLOCK>();
+    let pairs = blocks.iter().zip(nexts).enumerate();
+    let leading = pairs.filter(|(_, (block, next))| has_lead(block, next)).map(|(index, _)| index * BLOCK);
+    let rest = (nexts.len() * BLOCK..text.len()).step_by(BLOCK);
+    for start in leading.chain(rest) {
         let block = &text[start..text.len().min(start + BLOCK)];
         for (at, _) in (start..).zip(block).filter(|(_, byte)| LEADS[usize::from(**byte)]) {
             if begins_hidable(&text[at..]) {
@@ -191,9 +194,11 @@ fn each_hidable(text: &[u8], mut look: impl FnMut(usize, char)) {
     }
 }
 
-/// Looks at every byte without a branch and with numbers for booleans, so that the compiler compares many at once.
-fn has_lead(block: &[u8; BLOCK]) -> bool {
-    block.iter().fold(0, |found, byte| found | u8::from(is_lead(*byte))) != 0
+/// Looks at every byte, and at the one after it, without a branch and with numbers for booleans, so that the compiler compares many at
+/// once. Every kana begins with 0xE3, and one character that could be hidden: there the second byte tells.
+fn has_lead(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> bool {
+    let leads = |(byte, next): (&u8, &u8)| u8::from(is_lead(*byte)) & u8::from((*byte != 0xE3) | (*next == 0x85));
+    block.iter().zip(next).fold(0, |found, pair| found | leads(pair)) != 0
 }
 
 /// Whether a character that could be hidden begins with this byte.
