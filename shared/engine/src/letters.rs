@@ -4,7 +4,7 @@
 //! that still waits, and sending once more changes nothing but time.
 
 use crate::access::actor;
-use crate::execute::shipping::{minute_of, ndjson_gz};
+use crate::execute::shipping::{audit_object, minute_of};
 use crate::metric;
 use crate::ports::{Archive, Clock, LetterPage, Letters, Redrive};
 use collie_core::error::Failure;
@@ -122,7 +122,6 @@ impl DeadLetters {
     }
 
     async fn audit(&self, letter: &Letter, event: &str, by: &str) -> Result<(), Failure> {
-        let unwritable = |error: &dyn std::fmt::Display| Failure::bug(format!("an audit entry cannot be written: {error}"));
         let entry = AuditEntry {
             id: format!("letter/{}/{}", letter.id, letter.version),
             ts: letter.decided.as_ref().map_or(letter.kept_at, |decided| decided.at),
@@ -133,10 +132,8 @@ impl DeadLetters {
             trigger: Trigger { source: letter.origin.as_str().into(), action: None, reason: letter.about.clone(), error: None },
             metadata: None,
         };
-        let line = serde_json::to_vec(&entry).map_err(|error| unwritable(&error))?;
-        let object = ndjson_gz(&[line]).map_err(|error| unwritable(&error))?;
         let digest = &sha256_hex(entry.id.as_bytes())[..32];
-        self.archive.put_new(&format!("{}/letter-{digest}.ndjson.gz", minute_of(entry.ts)), object).await?;
+        self.archive.put_new(&format!("{}/letter-{digest}.ndjson.gz", minute_of(entry.ts)), audit_object(&entry)?).await?;
         Ok(())
     }
 }

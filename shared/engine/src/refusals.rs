@@ -6,7 +6,7 @@
 
 use crate::Engine;
 use crate::access::actor;
-use crate::execute::shipping::{minute_of, ndjson_gz};
+use crate::execute::shipping::{audit_object, minute_of};
 use collie_core::error::Failure;
 use collie_core::files::sha256_hex;
 use collie_core::item::{AuditEntry, Trigger};
@@ -86,10 +86,7 @@ impl Engine {
     }
 
     async fn write_refusal(&self, key: &str, entry: &AuditEntry) -> Result<(), Failure> {
-        let unwritable = |error: &dyn std::fmt::Display| Failure::bug(format!("an audit entry cannot be written: {error}"));
-        let line = serde_json::to_vec(entry).map_err(|error| unwritable(&error))?;
-        let object = ndjson_gz(&[line]).map_err(|error| unwritable(&error))?;
-        self.ports.archive.put_new(key, object).await.map(|_| ())
+        self.ports.archive.put_new(key, audit_object(entry)?).await.map(|_| ())
     }
 }
 

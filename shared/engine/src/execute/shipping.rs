@@ -106,7 +106,14 @@ pub(crate) fn minute_of(at: Timestamp) -> String {
     at.to_string().chars().take(16).map(|c| if matches!(c, '-' | 'T' | ':') { '/' } else { c }).collect()
 }
 
-pub(crate) fn ndjson_gz(lines: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
+/// An object of the audit trail that holds one entry.
+pub(crate) fn audit_object(entry: &AuditEntry) -> Result<Vec<u8>, Failure> {
+    let unwritable = |error: &dyn std::fmt::Display| Failure::bug(format!("an audit entry cannot be written: {error}"));
+    let line = serde_json::to_vec(entry).map_err(|error| unwritable(&error))?;
+    ndjson_gz(&[line]).map_err(|error| unwritable(&error))
+}
+
+fn ndjson_gz(lines: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     for line in lines {
         gz.write_all(line)?;
