@@ -144,6 +144,7 @@ fn read(value: Value, problems: &mut Problems) -> Configuration {
     let connections = connections(root.raw("connections"), problems);
     let projects = projects(root.raw("projects"), problems);
     let queues = queues::read(root.raw("queues"), &projects, problems);
+    queues::check_repairs(&queues, &handled_types, problems);
     let (max_attempts, rate) = limits(root.raw("limits"), problems);
     let access = access::read(&mut root, problems);
     root.finish(&LATER, problems);

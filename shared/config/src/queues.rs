@@ -35,6 +35,14 @@ fn queue(name: &str, value: Value, projects: &[ProjectConfig], problems: &mut Pr
     Some(Queue { name: QueueName::new(name), project: project?, reference: reference?, detector, repair, limits })
 }
 
+/// Work items that nobody works on would wait for ever.
+pub(crate) fn check_repairs(queues: &[Queue], handled_types: &[String], problems: &mut Problems) {
+    let is_handled = handled_types.iter().any(|handled| handled == collie_core::repair::ITEM_TYPE);
+    for queue in queues.iter().filter(|queue| queue.repair == Repair::WorkItem && !is_handled) {
+        problems.note(&format!("queues.{}.repair", queue.name), "\"work_item\" needs \"issue\" among `handled_types`");
+    }
+}
+
 /// The first is the default.
 fn choice<T: Copy, const N: usize>(section: &mut Section, key: &str, words: [(&str, T); N], problems: &mut Problems) -> T {
     let said: Option<String> = section.optional(key, problems);
@@ -71,6 +79,13 @@ mod tests {
         let queue = Configuration::parse(&text).unwrap().queues.remove(0);
         assert_eq!((queue.name.as_str(), queue.project.as_str(), queue.reference.as_str()), ("app-main", "group/app", "main"));
         assert_eq!((queue.detector, queue.repair, queue.limits.max_hold.as_secs()), (Detector::None, Repair::None, 86_400));
+    }
+
+    #[test]
+    fn repairs_by_work_items_need_their_type_to_be_handled() {
+        let text = format!("{PROJECT}handled_types: [mr]\nqueues: {{a: {{project: group/app, ref: main, repair: work_item}}}}");
+        let problems = Configuration::parse(&text).unwrap_err();
+        assert_eq!(problems, ["queues.a.repair: \"work_item\" needs \"issue\" among `handled_types`"]);
     }
 
     #[test]
