@@ -157,7 +157,7 @@ async fn issues_that_a_build_reported_are_listed_and_its_request_is_shown() {
     assert!(shown.ends_with("issues\n  new  lint / x\n  new  unit tests / a::b\n"), "{shown}");
     let (_, listed, _) = server.client(token, &["issues", "demo", "--task-prefix", "unit"]).await;
     let rows: Vec<_> = listed.lines().map(|line| line.split_once("b1").map_or(line, |(row, _)| row)).collect();
-    assert_eq!(rows, ["task        unit  status  since build  changed", "unit tests  a::b  open    "]);
+    assert_eq!(rows, ["task        unit  status  since build  changed  link", "unit tests  a::b  open    "]);
     let (_, history, _) = server.client(token, &["issues", "history", "demo", "lint", "x"]).await;
     assert!(history.ends_with("opened  by build b1 of request 1\n"), "{history}");
     assert_eq!(server.client(token, &["dlq", "list"]).await.1, "no dead letters\n");

@@ -13,8 +13,8 @@ pub(crate) use item::{ItemPage, WorkItem};
 pub(crate) use letters::{LetterList, LetterView};
 pub(crate) use timeline::TimelineView;
 pub(crate) use tracking::{
-    AcceptedIssues, AdmittedRequest, AnalysisEnd, BuiltRequest, EndedRequest, IssueHistory, IssuePage, IssueView, LogView, RequestHistory,
-    RequestIssuePage, TrackingView,
+    AcceptedIssues, AdmittedRequest, AnalysisEnd, BuiltRequest, EndedRequest, IssueHistory, IssuePage, IssueView, Links, LogView,
+    RequestHistory, RequestIssuePage, TrackingView,
 };
 
 use collie_core::time::Timestamp;

@@ -13,6 +13,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
+/// Where people find requests.
+pub(crate) type Links = BTreeMap<RequestId, String>;
+
 /// A request that is admitted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AdmittedRequest {
@@ -92,6 +95,8 @@ pub(crate) struct IssueView {
     first_seen_build_id: String,
     /// That build's request.
     first_seen_request_id: String,
+    /// Where people find that build, where its request's uri tells.
+    first_seen_url: Option<String>,
     /// The build that opened or closed it last.
     changing_build_id: String,
     /// That build's request.
@@ -105,13 +110,14 @@ pub(crate) struct IssueView {
 }
 
 impl IssueView {
-    pub(crate) fn of(issue: Issue) -> Self {
+    pub(crate) fn of(issue: Issue, links: &Links) -> Self {
         Self {
             task_id: issue.key.task().to_owned(),
             unit_id: issue.key.unit().to_owned(),
             status: issue.status.as_str(),
             first_seen_build_id: issue.first_seen.build.to_string(),
             first_seen_request_id: issue.first_seen.request.to_string(),
+            first_seen_url: links.get(&issue.first_seen.request).cloned(),
             changing_build_id: issue.changed_by.build.to_string(),
             changing_request_id: issue.changed_by.request.to_string(),
             changed_at: time(issue.changed_at),
@@ -132,8 +138,8 @@ pub(crate) struct IssuePage {
 }
 
 impl IssuePage {
-    pub(crate) fn of(page: Listed<Issue>) -> Self {
-        let (items, next_cursor) = shown(page, IssueView::of);
+    pub(crate) fn of(page: Listed<Issue>, links: &Links) -> Self {
+        let (items, next_cursor) = shown(page, |issue| IssueView::of(issue, links));
         Self { items, next_cursor }
     }
 }
@@ -242,6 +248,8 @@ pub(crate) struct RequestHistory {
     request_id: String,
     /// What was built.
     uri: String,
+    /// Where people find it, where the uri tells.
+    url: Option<String>,
     /// Its build, if it has one.
     build_id: Option<String>,
     /// How it ended, if it has.
@@ -274,9 +282,10 @@ pub(crate) struct MilestoneView {
 }
 
 impl RequestHistory {
-    pub(crate) fn of(request: Request, history: Vec<HistoryEntry>) -> Self {
+    pub(crate) fn of(request: Request, history: Vec<HistoryEntry>, links: &Links) -> Self {
         Self {
             request_id: request.id.to_string(),
+            url: links.get(&request.id).cloned(),
             uri: request.uri,
             build_id: request.build.map(|build| build.to_string()),
             outcome: request.outcome.map(Outcome::as_str),

@@ -52,7 +52,7 @@ async fn issues_are_reported_listed_closed_and_told_apart() {
     let second = built(&world, "commit 2", "b2", json!([issue("unit", "b")])).await;
     let open = world.get("watcher", &format!("{QUEUE}/issues?status=open")).await;
     let shown = |task: &str, unit: &str, status: &str, changing: &str, version: u64| {
-        json!({"task_id": task, "unit_id": unit, "status": status, "first_seen_build_id": "b1", "first_seen_request_id": "1",
+        json!({"task_id": task, "unit_id": unit, "status": status, "first_seen_build_id": "b1", "first_seen_request_id": "1", "first_seen_url": null,
             "changing_build_id": format!("b{changing}"), "changing_request_id": changing, "metadata": {}, "version": version})
     };
     let without_times = |answer: Value| {
@@ -89,7 +89,7 @@ async fn a_request_shows_what_happened_to_it_and_the_queue_where_it_stands() {
     let first = built(&world, "commit 1", "b1", json!([issue("unit", "")])).await;
     let history = world.get("watcher", &format!("{QUEUE}/requests/{first}/history")).await.json();
     let want = json!({
-        "request_id": "1", "uri": "commit 1", "build_id": "b1", "outcome": "failed", "admitted_at": "2026-01-31T18:04:04.000Z",
+        "request_id": "1", "uri": "commit 1", "url": null, "build_id": "b1", "outcome": "failed", "admitted_at": "2026-01-31T18:04:04.000Z",
         "items": [
             {"event_id": "event/build_analysis_completed/b1", "event": "build_analysis_completed", "at": "2026-01-31T18:04:04.000Z", "build_id": "b1"},
             {"event_id": "event/issues_reconciled/b1", "event": "issues_reconciled", "at": "2026-01-31T18:04:04.000Z", "build_id": "b1",
@@ -196,4 +196,16 @@ async fn queues_are_for_those_whose_grants_name_them() {
     assert_eq!((admit("watcher", "app-main").await, admit("ci", "app-main").await, admit("root", "other").await), (403, 201, 201));
     assert_eq!(world.get("root", "/v1/queues/nowhere/issues").await.refusal(), (404, "unknown_queue".into()));
     assert_eq!(world.get("ci", "/v1/queues/app-nowhere/tracking").await.refusal(), (404, "unknown_queue".into()));
+}
+
+#[tokio::test]
+async fn what_a_uri_tells_is_a_link() {
+    let world = World::new();
+    built(&world, "gitlab:gitlab.example.com/4711/pipelines/812", "812", json!([issue("unit", "a")])).await;
+    built(&world, "https://ci.example.com/813", "813", json!([issue("unit", "a"), issue("unit", "b")])).await;
+    let page = world.get("watcher", &format!("{QUEUE}/issues")).await.json();
+    let links: Vec<_> = page["items"].as_array().unwrap().iter().map(|issue| issue["first_seen_url"].clone()).collect();
+    assert_eq!(links, ["https://gitlab.example.com/group/app/-/pipelines/812", "https://ci.example.com/813"]);
+    let request = world.get("watcher", &format!("{QUEUE}/requests/1/history")).await.json();
+    assert_eq!(request["url"], "https://gitlab.example.com/group/app/-/pipelines/812");
 }

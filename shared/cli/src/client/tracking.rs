@@ -136,10 +136,10 @@ pub(crate) fn show_issues(document: &Value, now: Timestamp) -> Vec<String> {
     if document.get("issue").is_some() {
         return show_history(document, now);
     }
-    let heading = ["task", "unit", "status", "since build", "changed"].map(str::to_owned).to_vec();
+    let heading = ["task", "unit", "status", "since build", "changed", "link"].map(str::to_owned).to_vec();
     let row = |issue: &Value| {
         let age = age(issue, "/changed_at", now);
-        vec![at(issue, "/task_id"), unit(issue), at(issue, "/status"), at(issue, "/first_seen_build_id"), age]
+        vec![at(issue, "/task_id"), unit(issue), at(issue, "/status"), at(issue, "/first_seen_build_id"), age, at(issue, "/first_seen_url")]
     };
     let rows: Vec<_> = list(document, "/items").iter().map(row).collect();
     if rows.is_empty() && at(document, "/next_cursor").is_empty() {
@@ -157,9 +157,11 @@ fn show_history(document: &Value, now: Timestamp) -> Vec<String> {
         ("unit", unit(issue)),
         ("status", at(issue, "/status")),
         ("since build", at(issue, "/first_seen_build_id")),
+        ("link", at(issue, "/first_seen_url")),
         ("changed", age(issue, "/changed_at", now)),
     ];
-    let mut lines = table(&facts.map(|(name, value)| vec![name.to_owned(), value]));
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| vec![name.to_owned(), value]);
+    let mut lines = table(&facts.collect::<Vec<_>>());
     let entry = |entry: &Value| {
         let by = format!("by build {} of request {}", at(entry, "/build_id"), at(entry, "/request_id"));
         vec![at(entry, "/at"), at(entry, "/event"), by]
@@ -173,6 +175,7 @@ pub(crate) fn show_request(document: &Value, now: Timestamp) -> Vec<String> {
     let facts = [
         ("request", at(document, "/request_id")),
         ("uri", at(document, "/uri")),
+        ("link", at(document, "/url")),
         ("build", at(document, "/build_id")),
         ("outcome", at(document, "/outcome")),
         ("admitted", age(document, "/admitted_at", now)),
@@ -233,9 +236,9 @@ mod tests {
         let issue = |task: &str, unit: &str, at: &str| json!({"task_id": task, "unit_id": unit, "status": "open", "first_seen_build_id": "812", "changed_at": at});
         let page = json!({"items": [issue("lint", "", "2026-01-31T18:59:30Z"), issue("test", "a::b\u{1b}", "2026-01-29T18:00:00Z")], "next_cursor": "x"});
         let expected = [
-            "task  unit          status  since build  changed",
-            "lint  (whole task)  open    812          30 s ago",
-            "test  a::b\\u{1b}    open    812          2 d ago",
+            "task  unit          status  since build  changed   link",
+            "lint  (whole task)  open    812          30 s ago  https://ci/812",
+            "test  a::b\\u{1b}    open    812          2 d ago   https://ci/812",
             "more: --cursor x",
         ];
         assert_eq!(show_issues(&page, now()), expected);

@@ -51,6 +51,19 @@ pub fn pipeline_of(uri: &str, host: &str, project: ProjectId) -> Option<Pipeline
     (id.to_string() == number).then_some(id)
 }
 
+/// Where people find what a uri names: a web address as it is, and a pipeline of the project with this path. A GitLab on this machine is
+/// taken to speak plain HTTP.
+#[must_use]
+pub fn link(uri: &str, host: &str, project: ProjectId, path: &str) -> Option<String> {
+    if uri.starts_with("https://") || uri.starts_with("http://") {
+        return Some(uri.to_owned());
+    }
+    let pipeline = pipeline_of(uri, host, project)?;
+    let is_local = host.starts_with("127.0.0.1") || host.starts_with("localhost");
+    let scheme = if is_local { "http" } else { "https" };
+    Some(format!("{scheme}://{host}/{path}/-/pipelines/{pipeline}"))
+}
+
 /// The pipeline of a build, or one that a bridge of it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {

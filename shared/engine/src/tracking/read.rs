@@ -4,6 +4,7 @@ use super::Tracking;
 use super::calls::Error;
 use collie_core::error::Failure;
 use collie_core::issue::call::Coverage;
+use collie_core::issue::detect;
 use collie_core::issue::id::{BuildId, QueueName, RequestId, Source};
 use collie_core::issue::key::IssueKey;
 use collie_core::issue::row::{
@@ -11,6 +12,7 @@ use collie_core::issue::row::{
 };
 use collie_core::issue::table::Range;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows looked at for one page of a filtered list before it ends early, with a cursor.
 const MAX_LOOKS: usize = 1_000;
@@ -144,6 +146,22 @@ impl Tracking {
     /// [`Error::NoRequest`], or the store's.
     pub async fn tracked_request(&self, queue: &QueueName, request: RequestId) -> Result<Request, Error> {
         self.row(queue, &RowKey::request(request)).await?.ok_or(Error::NoRequest)
+    }
+
+    /// Where people find these requests, as far as their uris tell.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn links(&self, queue: &QueueName, requests: BTreeSet<RequestId>) -> Result<BTreeMap<RequestId, String>, Failure> {
+        let project = self.queue(queue.as_str()).and_then(|queue| self.settings.project(&queue.project));
+        let Some(project) = project else { return Ok(BTreeMap::new()) };
+        let found: Vec<Option<Request>> = stream::iter(requests)
+            .map(|id| async move { self.row(queue, &RowKey::request(id)).await })
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await?;
+        let link = |request: Request| Some((request.id, detect::link(&request.uri, &project.at.host, project.at.id, &project.path)?));
+        Ok(found.into_iter().flatten().filter_map(link).collect())
     }
 
     /// Where a queue's tracking stands.

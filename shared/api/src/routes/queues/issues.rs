@@ -8,11 +8,11 @@ use crate::page::{Parameters, Sent};
 use crate::problem::{FieldError, Problem};
 use crate::refusal;
 use crate::state::ApiState;
-use crate::view::{IssueHistory, IssuePage, IssueView, LogView};
+use crate::view::{IssueHistory, IssuePage, IssueView, Links, LogView};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use collie_core::issue::id::BuildId;
-use collie_core::issue::row::{Event, Status};
+use collie_core::issue::id::{BuildId, QueueName};
+use collie_core::issue::row::{Event, Issue, Status};
 use collie_engine::access::Caller;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -55,7 +55,8 @@ pub(crate) async fn list(
     let paging = parameters.paging();
     parameters.finish()?;
     let page = state.tracking.issues(queue, status, &prefix, paging).await.map_err(|failure| refusal::of_failure(&failure))?;
-    Ok(Json(IssuePage::of(page)))
+    let links = links(&state, queue, &page.items).await?;
+    Ok(Json(IssuePage::of(page, &links)))
 }
 
 /// Shows an issue.
@@ -74,7 +75,8 @@ pub(crate) async fn show(
     let key = key(&mut parameters);
     parameters.finish()?;
     let issue = state.tracking.issue(queue, &key.ok_or_else(missing)?).await.map_err(of_error)?;
-    Ok(Json(IssueView::of(issue)))
+    let links = links(&state, queue, std::slice::from_ref(&issue)).await?;
+    Ok(Json(IssueView::of(issue, &links)))
 }
 
 /// Shows when an issue was opened and closed, oldest first.
@@ -143,7 +145,14 @@ pub(crate) async fn edit_metadata(
     let key = key.ok_or_else(missing)?;
     edit.check_size(&state.tracking.issue(queue, &key).await.map_err(of_error)?.metadata)?;
     let issue = state.tracking.edit_metadata(queue, &key, edit.version, &edit.set, &edit.remove).await.map_err(of_error)?;
-    Ok(Json(IssueView::of(issue)))
+    let links = links(&state, queue, std::slice::from_ref(&issue)).await?;
+    Ok(Json(IssueView::of(issue, &links)))
+}
+
+/// Where people find the builds that opened these issues.
+async fn links(state: &ApiState, queue: &QueueName, issues: &[Issue]) -> Result<Links, Problem> {
+    let requests = issues.iter().map(|issue| issue.first_seen.request).collect();
+    state.tracking.links(queue, requests).await.map_err(|failure| refusal::of_failure(&failure))
 }
 
 fn missing() -> Problem {

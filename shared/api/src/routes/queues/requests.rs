@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use collie_core::issue::row::Finding;
 use collie_engine::access::Caller;
+use std::collections::BTreeSet;
 
 /// Lists what a request meant for issues. An empty page says nothing without its coverage.
 #[utoipa::path(get, path = "/v1/queues/{queue}/requests/{id}/issues", tag = "CI issues", security(("bearer" = [])),
@@ -46,7 +47,8 @@ pub(crate) async fn history(
     let queue = shown(&state, &caller, &queue)?;
     let request = state.tracking.tracked_request(queue, request(&id)?).await.map_err(of_error)?;
     let history = state.tracking.request_history(queue, request.id).await.map_err(of_error)?;
-    Ok(Json(RequestHistory::of(request, history)))
+    let links = state.tracking.links(queue, BTreeSet::from([request.id])).await.map_err(|failure| refusal::of_failure(&failure))?;
+    Ok(Json(RequestHistory::of(request, history, &links)))
 }
 
 /// Shows where the tracking of a queue stands: its checkpoint, and the oldest job that has not ended.

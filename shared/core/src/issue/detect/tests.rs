@@ -270,3 +270,19 @@ proptest! {
         prop_assert_eq!(one, findings(&[(run(Failed, backwards), report)]).unwrap());
     }
 }
+
+#[test]
+fn a_uri_that_people_can_follow_is_a_link() {
+    let of = |uri: &str, host: &str| link(uri, host, ProjectId(7), "group/app");
+    let cases = [
+        ("gitlab:gitlab.example.com/7/pipelines/812", "gitlab.example.com", Some("https://gitlab.example.com/group/app/-/pipelines/812")),
+        ("gitlab:127.0.0.1:80/7/pipelines/812", "127.0.0.1:80", Some("http://127.0.0.1:80/group/app/-/pipelines/812")),
+        ("https://ci.example.com/1", "gitlab.example.com", Some("https://ci.example.com/1")),
+        ("gitlab:gitlab.example.com/8/pipelines/812", "gitlab.example.com", None),
+        ("git:4f2a", "gitlab.example.com", None),
+        ("javascript:alert(1)", "gitlab.example.com", None),
+    ];
+    for (uri, host, want) in cases {
+        assert_eq!(of(uri, host).as_deref(), want, "{uri}");
+    }
+}
