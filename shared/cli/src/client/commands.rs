@@ -26,13 +26,13 @@ pub(super) const PAGE: &str = "200";
 #[derive(Debug, Args)]
 pub(crate) struct Access {
     /// The API's address.
-    #[arg(long, env = "COLLIE_ENDPOINT", default_value = "http://127.0.0.1:8080")]
+    #[arg(long, global = true, env = "COLLIE_ENDPOINT", default_value = "http://127.0.0.1:8080")]
     endpoint: String,
     /// The bearer token; `collie token` makes one.
-    #[arg(long, env = "COLLIE_TOKEN", hide_env_values = true)]
+    #[arg(long, global = true, env = "COLLIE_TOKEN", hide_env_values = true)]
     token: Option<SecretString>,
     /// Print the API's documents as they are.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 

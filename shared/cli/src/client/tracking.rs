@@ -233,7 +233,10 @@ mod tests {
 
     #[test]
     fn issues_are_a_table_with_ages() {
-        let issue = |task: &str, unit: &str, at: &str| json!({"task_id": task, "unit_id": unit, "status": "open", "first_seen_build_id": "812", "changed_at": at});
+        let issue = |task: &str, unit: &str, at: &str| {
+            json!({"task_id": task, "unit_id": unit, "status": "open", "first_seen_build_id": "812", "changed_at": at,
+                "first_seen_url": "https://ci/812"})
+        };
         let page = json!({"items": [issue("lint", "", "2026-01-31T18:59:30Z"), issue("test", "a::b\u{1b}", "2026-01-29T18:00:00Z")], "next_cursor": "x"});
         let expected = [
             "task  unit          status  since build  changed   link",
