@@ -8,7 +8,8 @@ use collie_core::issue::detect;
 use collie_core::issue::id::{BuildId, QueueName, RequestId, Source};
 use collie_core::issue::key::IssueKey;
 use collie_core::issue::row::{
-    Build, Checkpoint, Event, Finding, HistoryEntry, Issue, Job, LogEntry, OpenMark, Request, RequestIssue, Row, RowKey, Set, Status,
+    Build, BuildIssue, Checkpoint, Event, Finding, HistoryEntry, Issue, Job, LogEntry, OpenMark, Request, RequestIssue, Row, RowKey, Set,
+    Status,
 };
 use collie_core::issue::table::Range;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows looked at for one page of a filtered list before it ends early, with a cursor.
 const MAX_LOOKS: usize = 1_000;
-/// Issues read side by side.
+/// Rows read side by side.
 const AT_ONCE: usize = 10;
 
 /// A page, and where the next begins.
@@ -68,12 +69,8 @@ impl Tracking {
     /// The marks say where to look; what is, the rows say.
     async fn open_issues(&self, queue: &QueueName, prefix: String, paging: Paging) -> Result<Listed<Issue>, Failure> {
         let marks = self.listed(queue, Set::Open, prefix, paging, |_: &OpenMark| true).await?;
-        let issues: Vec<Option<Issue>> = stream::iter(marks.items)
-            .map(|mark| async move { self.row(queue, &RowKey::issue(&mark.key)).await })
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
-        let open = issues.into_iter().flatten().filter(|issue| issue.status == Status::Open).collect();
+        let issues = self.rows_at(queue, marks.items.iter().map(|mark| RowKey::issue(&mark.key))).await?;
+        let open = issues.into_iter().filter(|issue: &Issue| issue.status == Status::Open).collect();
         Ok(Listed { items: open, next: marks.next })
     }
 
@@ -155,13 +152,9 @@ impl Tracking {
     pub async fn links(&self, queue: &QueueName, requests: BTreeSet<RequestId>) -> Result<BTreeMap<RequestId, String>, Failure> {
         let project = self.queue(queue.as_str()).and_then(|queue| self.settings.project(&queue.project));
         let Some(project) = project else { return Ok(BTreeMap::new()) };
-        let found: Vec<Option<Request>> = stream::iter(requests)
-            .map(|id| async move { self.row(queue, &RowKey::request(id)).await })
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
+        let found = self.rows_at(queue, requests.into_iter().map(RowKey::request)).await?;
         let link = |request: Request| Some((request.id, detect::link(&request.uri, &project.at.host, project.at.id, &project.path)?));
-        Ok(found.into_iter().flatten().filter_map(link).collect())
+        Ok(found.into_iter().filter_map(link).collect())
     }
 
     /// Where a queue's tracking stands.
@@ -179,14 +172,17 @@ impl Tracking {
     /// Where the store cannot be read.
     pub async fn openings(&self, queue: &QueueName, source: &Source, paging: Paging) -> Result<Listed<Issue>, Failure> {
         let set = Set::BuildIssues(source.build.clone());
-        let reported = self.listed(queue, set, String::new(), paging, |_: &collie_core::issue::row::BuildIssue| true).await?;
-        let issues: Vec<Option<Issue>> = stream::iter(reported.items)
-            .map(|issue| async move { self.row(queue, &RowKey::issue(&issue.key)).await })
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
+        let reported = self.listed(queue, set, String::new(), paging, |_: &BuildIssue| true).await?;
+        let issues = self.rows_at(queue, reported.items.iter().map(|issue| RowKey::issue(&issue.key))).await?;
         let is_pending = |issue: &Issue| issue.status == Status::Open && issue.first_seen == *source;
-        Ok(Listed { items: issues.into_iter().flatten().filter(is_pending).collect(), next: reported.next })
+        Ok(Listed { items: issues.into_iter().filter(is_pending).collect(), next: reported.next })
+    }
+
+    /// The rows that are there, in the order of their keys, some read side by side.
+    async fn rows_at<T: TryFrom<Row>>(&self, queue: &QueueName, keys: impl Iterator<Item = RowKey>) -> Result<Vec<T>, Failure> {
+        let reads = keys.map(|key| async move { self.row(queue, &key).await });
+        let found: Vec<Option<T>> = stream::iter(reads.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Rows of a set that are wanted. A page ends early where many rows in a row are not.
